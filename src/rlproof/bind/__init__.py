@@ -1,0 +1,1 @@
+"""From a recognised function to something that can be called: a sandboxed child process."""

@@ -1,0 +1,1 @@
+"""What runs inside the child process. Standard library only, so that it starts quickly."""

@@ -1,0 +1,52 @@
+"""The child's loop: one JSON request a line in, one JSON answer a line out.
+
+The script's own input and output are the null device, so that nothing it prints can be
+taken for an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, TextIO
+
+
+def _private_pipes() -> tuple[TextIO, TextIO]:
+    requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    return requests, answers
+
+
+def _serve(requests: TextIO, answers: TextIO) -> None:
+    from rlproof.bind.child.calls import call_with_state, perform
+    from rlproof.bind.child.guard import GUARD, limit_resources
+    from rlproof.bind.child.load import load
+    from rlproof.bind.child.trace import record
+
+    GUARD.install()
+    module: Any = None
+    for line in requests:
+        request = json.loads(line)
+        answer: Any
+        match request["op"]:
+            case "load":
+                module, reasons = load(request["path"], request["text"])
+                limit_resources()
+                answer = {"reasons": reasons}
+            case "call":
+                answer = [perform(module, spec) for spec in request["calls"]]
+            case "state":
+                answer = call_with_state(module, request)
+            case "record":
+                answer = record(module, request)
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    sys.path = [entry for entry in sys.path if entry]
+    _serve(*_private_pipes())

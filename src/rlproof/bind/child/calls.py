@@ -1,0 +1,171 @@
+"""Call one function on one set of arguments: value, gradient, side effects, or the error."""
+
+from __future__ import annotations
+
+import random
+import sys
+import traceback
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from rlproof.bind.child.arrays import NotPlainError, build, is_tensor, plain, scalar_of
+from rlproof.bind.child.guard import GUARD
+from rlproof.bind.child.load import Missing
+
+Spec = dict[str, Any]
+_STEP = 1e-5  # central differences: rounding 1e-16/1e-5, truncation 1e-10
+
+
+def perform(module: ModuleType, spec: Spec) -> Spec:
+    """Run the call that `spec` describes; never raises for what the script does."""
+    function = getattr(module, spec["function"], None)
+    if function is None:
+        return {"error": {"type": "Missing", "message": f"{spec['function']} is not defined"}}
+    try:
+        with GUARD.strict():
+            if isinstance(function, Missing):
+                function()
+            return _evaluate(function, spec)
+    except NotPlainError as error:
+        return {"error": {"type": "NotPlain", "message": str(error)}}
+    except BaseException as error:
+        return {"error": describe_error(error, str(module.__file__))}
+
+
+def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
+    arguments, keywords = _arguments(spec)
+    before = [_fingerprint(value) for value in [*arguments, *keywords.values()]]
+    leaf = _leaf(spec, arguments, keywords)
+    seed_everything()
+    result = function(*arguments, **keywords)
+    after = [_fingerprint(value) for value in [*arguments, *keywords.values()]]
+    names = [*spec["positional"], *spec.get("keywords", {})]
+    mutated = [n for n, a, b in zip(names, before, after, strict=True) if a != b]
+    if spec["want"] == "plain":
+        return {"value": plain(result), "mutated": mutated}
+    scalar, where = scalar_of(result)
+    out: Spec = {"value": plain(scalar), "mutated": mutated, "where": where}
+    if leaf is not None:
+        out["gradient"], out["mode"] = _autograd(scalar, leaf)
+    elif spec.get("gradient"):
+        out["gradient"], out["mode"] = _differences(function, spec), "differences"
+    return out
+
+
+def _arguments(spec: Spec) -> tuple[list[Any], dict[str, Any]]:
+    positional = [_argument(*pair) for pair in spec["positional"].values()]
+    keywords = {name: _argument(*pair) for name, pair in spec.get("keywords", {}).items()}
+    return positional, keywords
+
+
+def _argument(kind: str, value: Any) -> Any:
+    return _FUNCTIONS[value] if kind == "function" else build(kind, value)
+
+
+def _leaf(spec: Spec, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """The tensor to differentiate by, when the arguments are tensors."""
+    name = spec.get("gradient")
+    if not name:
+        return None
+    by_name = {**dict(zip(spec["positional"], arguments, strict=True)), **keywords}
+    value = by_name[name]
+    return value.requires_grad_(True) if is_tensor(value) else None
+
+
+def _autograd(scalar: Any, leaf: Any) -> tuple[Any, str]:
+    import torch
+
+    if not is_tensor(scalar) or not scalar.requires_grad:
+        return torch.zeros_like(leaf).tolist(), "cut"
+    (gradient,) = torch.autograd.grad(scalar.reshape(()), leaf, allow_unused=True)
+    return (torch.zeros_like(leaf) if gradient is None else gradient).tolist(), "autograd"
+
+
+def _differences(function: Callable[..., Any], spec: Spec) -> Any:
+    """Central finite differences of the value by every entry of one argument."""
+    name = spec["gradient"]
+    section = "positional" if name in spec["positional"] else "keywords"
+    kind, value = spec[section][name]
+
+    def at(path: tuple[int, ...], step: float) -> float:
+        shifted = {**spec, section: {**spec[section], name: [kind, _shift(value, path, step)]}}
+        arguments, keywords = _arguments(shifted)
+        seed_everything()
+        return float(plain(scalar_of(function(*arguments, **keywords))[0]))
+
+    def walk(part: Any, path: tuple[int, ...]) -> Any:
+        if isinstance(part, list):
+            return [walk(item, (*path, i)) for i, item in enumerate(part)]
+        return (at(path, _STEP) - at(path, -_STEP)) / (2 * _STEP)
+
+    return walk(value, ())
+
+
+def _shift(value: Any, path: tuple[int, ...], step: float) -> Any:
+    if not path:
+        return value + step
+    return [
+        _shift(item, path[1:], step) if i == path[0] else item for i, item in enumerate(value)
+    ]
+
+
+def _fingerprint(value: Any) -> Any:
+    try:
+        return repr(plain(value))
+    except NotPlainError:
+        return None
+
+
+def seed_everything() -> None:
+    """The same random numbers for every call, in every library that is loaded."""
+    random.seed(0)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(0)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
+def describe_error(error: BaseException, path: str) -> Spec:
+    """What was raised, and the innermost line of the script that raised it."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+    message = str(error).strip().split("\n")[0][:200]
+    name = type(error).__name__
+    if isinstance(error, SystemExit):
+        message = f"called sys.exit({error.code!r})"
+    found: Spec = {"type": name, "message": message}
+    if frames:
+        found |= {"line": frames[-1].lineno, "function": frames[-1].name}
+    return found
+
+
+def _quadratic(theta: Any) -> float:
+    """Σ (i+1)·θᵢ², whose gradient 2(i+1)·θᵢ is exact under central differences."""
+    flat = [x for row in plain(theta) for x in (row if isinstance(row, list) else [row])]
+    return sum((i + 1) * x * x for i, x in enumerate(flat))
+
+
+def _raises(theta: Any) -> float:
+    raise ArithmeticError("the function of the parameters raised")
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"quadratic": _quadratic, "raises": _raises}
+
+
+def call_with_state(module: ModuleType, spec: Spec) -> Spec:
+    """As `perform`, and also what the arguments hold afterwards, even after an exception."""
+    function = getattr(module, spec["function"], None)
+    arguments, keywords = _arguments(spec)
+    out: Spec = {}
+    try:
+        with GUARD.strict():
+            seed_everything()
+            out["value"] = plain(function(*arguments, **keywords))  # type: ignore[misc]
+    except BaseException as error:
+        out["error"] = describe_error(error, str(module.__file__))
+    names = spec["positional"]
+    states = {n: v for n, v in zip(names, arguments, strict=True) if not callable(v)}
+    out["after"] = {name: plain(value) for name, value in states.items()}
+    return out
+
+

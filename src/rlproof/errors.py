@@ -1,0 +1,31 @@
+"""Every error a user can cause: what was met, what was expected, what to do.
+
+All derive from `RlproofError`, a `ValueError`. To add one, subclass it, set `exit_code`, and
+say in the message the offending value, what was expected, and the next step, in one line.
+"""
+
+from __future__ import annotations
+
+
+class RlproofError(ValueError):
+    """The base of all errors that the command line shows as one line."""
+
+    exit_code = 2
+
+
+class SourceError(RlproofError):
+    """A file can't be read as Python source."""
+
+
+class ConfigError(RlproofError):
+    """An option, a setting in pyproject.toml or a `# rlproof:` comment is wrong."""
+
+
+class SandboxError(RlproofError):
+    """The child process that runs the script's functions could not be used at all."""
+
+
+class NothingToCheckError(RlproofError):
+    """Nothing recognisable was found: never reported as clean."""
+
+    exit_code = 5

@@ -1,0 +1,181 @@
+"""Data flow inside one function: which parameters each expression is made of.
+
+A *taint* is a set of labels, one per parameter that reaches an expression. It is a sound
+over-approximation for straight code, loops and comprehensions; a call's taint is that of its
+arguments. Lengths and shapes carry no taint: they are about layout, not values.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from rlproof.read.targets import FunctionNode
+
+Taint = frozenset[str]
+NONE: Taint = frozenset()
+_LAYOUT_CALLS = {"len", "range", "isinstance", "zeros_like", "ones_like", "empty_like"}
+_LAYOUT_ATTRIBUTES = {"shape", "size", "numel", "ndim", "dim", "device", "dtype"}
+_PASSES = 2  # the second pass carries what a loop's end feeds into its start
+
+
+class Flow:
+    """The taint, the statement and the enclosing loops of every expression of a function."""
+
+    def __init__(
+        self,
+        function: FunctionNode,
+        labels: Mapping[str, str],
+        marks: Mapping[ast.AST, str] | None = None,
+    ) -> None:
+        self.taints: dict[ast.AST, Taint] = {}
+        self.statement: dict[ast.AST, ast.stmt] = {}
+        self.loops: dict[ast.AST, tuple[ast.stmt, ...]] = {}
+        self.order: list[ast.expr] = []
+        self._marks = dict(marks or {})
+        self._env: dict[str, Taint] = {name: frozenset({tag}) for name, tag in labels.items()}
+        for _ in range(_PASSES):
+            self.order.clear()
+            self._block(function.body, ())
+
+    def _block(self, body: Sequence[ast.stmt], loops: tuple[ast.stmt, ...]) -> None:
+        for statement in body:
+            self._statement(statement, loops)
+
+    def _statement(self, node: ast.stmt, loops: tuple[ast.stmt, ...]) -> None:
+        match node:
+            case ast.For() | ast.AsyncFor():
+                self._bind(node.target, node.iter, node, loops)
+                self._block([*node.body, *node.orelse], (*loops, node))
+            case ast.While():
+                self._see(node.test, node, loops)
+                self._block([*node.body, *node.orelse], (*loops, node))
+            case ast.If():
+                self._see(node.test, node, loops)
+                self._block([*node.body, *node.orelse], loops)
+            case ast.With() | ast.AsyncWith():
+                self._block(node.body, loops)
+            case ast.Try():
+                handlers = [s for handler in node.handlers for s in handler.body]
+                self._block([*node.body, *handlers, *node.orelse, *node.finalbody], loops)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._block(node.body, loops)
+            case _:
+                self._simple(node, loops)
+
+    def _simple(self, node: ast.stmt, loops: tuple[ast.stmt, ...]) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._assign(target, value, node, loops)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._assign(target, value, node, loops)
+            case ast.AugAssign(target=target, value=value):
+                taint = self._see(value, node, loops)
+                self._store(target, taint | self._see(target, node, loops))
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self._see(child, node, loops)
+
+    def _assign(
+        self, target: ast.expr, value: ast.expr, node: ast.stmt, loops: tuple[ast.stmt, ...]
+    ) -> None:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            if len(target.elts) == len(value.elts):
+                for left, right in zip(target.elts, value.elts, strict=True):
+                    self._assign(left, right, node, loops)
+                return
+        taint = self._see(value, node, loops)
+        if isinstance(value, ast.Call) and "append" in ast.dump(value.func):
+            taint |= self._see(target, node, loops)
+        self._store(target, taint)
+
+    def _store(self, target: ast.expr, taint: Taint) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._env[name] = taint
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                for part in parts:
+                    self._store(part, taint)
+            case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.Attribute(value=inner):
+                if isinstance(inner, ast.Name):
+                    self._env[inner.id] = self._env.get(inner.id, NONE) | taint
+
+    def _bind(
+        self, target: ast.expr, source: ast.expr, node: ast.stmt, loops: tuple[ast.stmt, ...]
+    ) -> None:
+        """Give loop variables the taint of what they walk over, through zip and enumerate."""
+        self._see(source, node, loops)
+        self._spread(target, source)
+
+    def _spread(self, target: ast.expr, source: ast.expr) -> None:
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
+            name, args = source.func.id, source.args
+            if name in {"list", "tqdm", "reversed"} and args:
+                return self._spread(target, args[0])
+            if isinstance(target, ast.Tuple):
+                if name == "enumerate" and len(target.elts) == 2 and args:
+                    self._store(target.elts[0], NONE)
+                    return self._spread(target.elts[1], args[0])
+                if name == "zip" and len(target.elts) == len(args):
+                    for part, argument in zip(target.elts, args, strict=True):
+                        self._spread(part, argument)
+                    return None
+        return self._store(target, self.taints.get(source, NONE))
+
+    def _see(self, node: ast.expr, statement: ast.stmt, loops: tuple[ast.stmt, ...]) -> Taint:
+        taint = self._expression(node, statement, loops)
+        if node in self._marks:
+            taint |= {self._marks[node]}
+        self.taints[node] = self.taints.get(node, NONE) | taint
+        self.statement[node] = statement
+        self.loops[node] = self.loops[statement] = loops
+        self.order.append(node)
+        return self.taints[node]
+
+    def _expression(
+        self, node: ast.expr, statement: ast.stmt, loops: tuple[ast.stmt, ...]
+    ) -> Taint:
+        def see(child: ast.expr) -> Taint:
+            return self._see(child, statement, loops)
+
+        match node:
+            case ast.Name(id=name):
+                return self._env.get(name, NONE)
+            case ast.Subscript(value=value, slice=index):
+                see(index)
+                return see(value)
+            case ast.Attribute(value=value, attr=attr):
+                taint = see(value)
+                return NONE if attr in _LAYOUT_ATTRIBUTES else taint
+            case ast.Compare():
+                return NONE.union(*(see(child) for child in [node.left, *node.comparators]))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                see(test)
+                return see(body) | see(orelse)
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+                self._generators(node.generators, statement, loops)
+                return see(node.elt)
+            case ast.DictComp():
+                self._generators(node.generators, statement, loops)
+                return see(node.key) | see(node.value)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                taint = see(func) if isinstance(func, ast.Attribute) else NONE
+                taint = taint.union(*(see(arg) for arg in args), *(see(k.value) for k in keywords))
+                name = func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
+                return NONE if name in _LAYOUT_CALLS | {"size", "numel", "dim"} else taint
+            case _:
+                children = (c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
+                return NONE.union(*(see(child) for child in children))
+
+    def _generators(
+        self,
+        generators: Sequence[ast.comprehension],
+        statement: ast.stmt,
+        loops: tuple[ast.stmt, ...],
+    ) -> None:
+        for generator in generators:
+            self._bind(generator.target, generator.iter, statement, loops)
+            for test in generator.ifs:
+                self._see(test, statement, loops)

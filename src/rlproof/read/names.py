@@ -1,0 +1,164 @@
+"""What a parameter's name says about its part in the objective."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+
+class Slot(StrEnum):
+    """The part that one parameter of a function plays."""
+
+    NEW = "new log-probs"
+    OLD = "old log-probs"
+    REF = "reference log-probs"
+    ADVANTAGES = "advantages"
+    REWARDS = "rewards"
+    MASK = "mask"
+    LENGTHS = "lengths"
+    CLIP = "clip range"
+    CLIP_LOW = "lower clip range"
+    CLIP_HIGH = "upper clip range"
+    CAP = "dual-clip cap"
+    BETA = "divergence coefficient"
+    GROUP_SIZE = "group size"
+    GROUP_IDS = "group of each row"
+    EPS = "stabiliser"
+    WIDTH = "constant normaliser"
+    THETA = "policy parameters"
+    LOGITS = "logits"
+    ROWS = "prompt of each row"
+    TOKENS = "tokens"
+    PROMPTS = "prompts"
+    TEMPERATURE = "temperature"
+    FUNCTION = "function of the parameters"
+    STEP = "finite-difference step"
+
+
+_LOGP = {
+    "logp", "logps", "logprob", "logprobs", "lp", "lps", "logpi", "logpis", "ll", "lprobs",
+    "nll", "nlls", "loglik", "loglikelihood", "loglikelihoods",
+}  # fmt: skip
+_OLD = {"old", "behavior", "behaviour", "rollout", "sampler", "sampling", "sampled", "mu", "prev",
+        "previous", "before", "gen", "generation", "stale"}  # fmt: skip
+_REF = {"ref", "reference", "base", "sft", "init", "initial", "frozen", "anchor"}
+_NEW = {"new", "cur", "curr", "current", "policy", "pi", "theta", "actor", "now"}
+_ADVANTAGE = {"adv", "advs", "advantage", "advantages", "A"}
+_REWARD = {"reward", "rewards", "score", "scores", "returns", "rew", "rews", "r"}
+_KL = {"kl", "kld", "divergence"}
+_COEFFICIENT = {"coef", "coeff", "coefficient", "weight", "beta", "lambda", "penalty", "scale"}
+_WHOLE: dict[Slot, set[str]] = {
+    Slot.GROUP_SIZE: {
+        "group_size", "groupsize", "num_generations", "n_generations", "num_samples", "n_samples",
+        "samples_per_prompt", "rollouts_per_prompt", "rollout_n", "num_rollouts", "group", "G",
+        "k", "n", "g", "n_per_prompt", "num_return_sequences", "completions_per_prompt",
+    },
+    Slot.GROUP_IDS: {
+        "group_ids", "groups", "group_id", "prompt_ids", "uids", "uid", "index", "group_index",
+        "prompt_index",
+    },
+    Slot.EPS: {"eps", "epsilon", "stability", "stab", "tiny", "delta", "min_std", "std_eps"},
+    Slot.LENGTHS: {"lengths", "lens", "seq_lens", "completion_lengths", "response_lengths"},
+    Slot.WIDTH: {
+        "max_len", "max_length", "max_tokens", "max_completion_length", "normalizer", "normaliser",
+        "norm", "max_new_tokens", "budget", "max_response_length", "generation_budget",
+    },
+    Slot.THETA: {"theta", "params", "weights", "table", "policy", "th", "logit_table", "model"},
+    Slot.LOGITS: {"logits", "scores"},
+    Slot.ROWS: {"rows", "prompt_of_row", "prompt_rows", "row_prompts", "states", "prompt_idx"},
+    Slot.TOKENS: {
+        "tokens", "token_ids", "ids", "labels", "actions", "completions", "input_ids", "targets",
+        "sequences", "completion_ids", "response_ids",
+    },
+    Slot.PROMPTS: {"prompts", "questions", "queries", "tasks", "contexts"},
+    Slot.TEMPERATURE: {"temperature", "temp", "tau"},
+    Slot.FUNCTION: {"f", "fn", "func", "function", "loss_fn", "objective"},
+    Slot.STEP: {"h", "step", "delta", "eps", "epsilon", "dx"},
+}  # fmt: skip
+
+
+def words(name: str) -> list[str]:
+    """`newLogProbs_2` to `["new", "log", "probs", "2"]`."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return [word.lower() for word in spaced.split("_") if word]
+
+
+def is_logp(name: str) -> bool:
+    """Whether the name speaks of log-probabilities (or their negatives)."""
+    parts = words(name)
+    joined = {a + b for a, b in zip(parts, parts[1:], strict=False)}
+    glued = {"newlogp", "oldlogp", "reflogp"} | {
+        f"{q}{w}" for q in ("new", "old", "ref") for w in _LOGP
+    }
+    return bool((set(parts) | joined) & (_LOGP | glued | {"logproba"}))
+
+
+def is_negative_logp(name: str) -> bool:
+    """Whether the name speaks of *negative* log-probabilities."""
+    parts = set(words(name))
+    return bool(parts & {"nll", "nlls"}) or (is_logp(name) and bool(parts & {"neg", "negative"}))
+
+
+def objective_slot(name: str) -> Slot | None:
+    """The slot of a parameter of a loss, a clip-fraction metric or reward shaping."""
+    parts = set(words(name))
+    if is_logp(name):
+        glued = "".join(words(name))
+        if parts & _OLD or glued.startswith("old"):
+            return Slot.OLD
+        return Slot.REF if parts & _REF or glued.startswith("ref") else Slot.NEW
+    if name in _ADVANTAGE or parts & (_ADVANTAGE - {"A"}):
+        return Slot.ADVANTAGES
+    if parts & {"mask", "masks"} or name in {"valid", "m", "is_real", "real"}:
+        return Slot.MASK
+    return _coefficient_slot(name, parts) or _whole(
+        name, Slot.LENGTHS, Slot.WIDTH, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.TEMPERATURE
+    ) or (Slot.REWARDS if parts & (_REWARD - {"r"}) else None)  # fmt: skip
+
+
+def bare_slot(name: str) -> Slot | None:
+    """Short names that only say which policy: `new`, `old`, `ref`."""
+    for slot, known in ((Slot.NEW, _NEW), (Slot.OLD, _OLD), (Slot.REF, _REF)):
+        if name.lower() in known:
+            return slot
+    return None
+
+
+def _coefficient_slot(name: str, parts: set[str]) -> Slot | None:
+    if name.lower() in {"beta", "kl"} or (parts & _KL and parts & _COEFFICIENT):
+        return Slot.BETA
+    if parts & {"dual"} or name in {"clip_ratio_c", "clip_c", "c", "dual_c", "cap"}:
+        return Slot.CAP
+    clips = parts & {"clip", "cliprange", "eps", "epsilon", "cr"} or "clip" in name.lower()
+    if not clips:
+        return None
+    if parts & {"low", "lower", "lo", "min", "neg", "left"}:
+        return Slot.CLIP_LOW
+    return Slot.CLIP_HIGH if parts & {"high", "higher", "upper", "hi", "max", "pos"} else Slot.CLIP
+
+
+def advantage_slot(name: str) -> Slot | None:
+    """The slot of a parameter of an advantage function."""
+    if set(words(name)) & _REWARD:
+        return Slot.REWARDS
+    if set(words(name)) & {"mask", "masks"}:
+        return Slot.MASK
+    return _whole(name, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.EPS)
+
+
+def token_slot(name: str) -> Slot | None:
+    """The slot of a parameter of a token log-probability function."""
+    return _whole(name, Slot.LOGITS, Slot.THETA, Slot.ROWS, Slot.TOKENS, Slot.TEMPERATURE)
+
+
+def gradient_slot(name: str) -> Slot | None:
+    """The slot of a parameter of a numeric gradient."""
+    return _whole(name, Slot.FUNCTION, Slot.THETA, Slot.STEP)
+
+
+def _whole(name: str, *slots: Slot) -> Slot | None:
+    lower = "_".join(words(name))
+    for slot in slots:
+        if name in _WHOLE[slot] or lower in _WHOLE[slot]:
+            return slot
+    return None
