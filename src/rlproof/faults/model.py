@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rlproof.faults.seen import Place, Seen
+    from rlproof.faults.seen import LossSeen, Place, Seen
 
 Value = float | str | list[float]
 
@@ -56,6 +56,8 @@ class Plant:
     """The statement of the script to blame: a key of `LossSeen.where`."""
     blame: str
     """One sentence for the report."""
+    fits: Callable[[LossSeen], bool] | None = None
+    """Whether this fault, of several with the same values, is the one written here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Fault:
     name: str
     severity: Severity
     summary: str
+    remedy: str
+    """What to do, in one line, where no edit can be suggested."""
     views: str
     """How it can be found: C values, S source, R one recorded run."""
     plant: Plant | None = None

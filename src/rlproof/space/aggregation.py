@@ -1,7 +1,8 @@
 """How token terms become one number: the weight of every slot.
 
-Shapes: B rows, T slots. Every function takes the mask (B, T) of zeros and ones and the
-constant normaliser where one is used, and returns weights (B, T) that are 0 on padding.
+Shapes: B rows, T slots. Every function takes the mask (B, T) of zeros and ones and returns
+weights (B, T) that are 0 on padding. The two `constant` values are the sums divided by a fixed
+number besides, such as L_max (Dr. GRPO, arXiv:2503.20783).
 """
 
 from __future__ import annotations
@@ -41,6 +42,6 @@ PUBLISHED: dict[str, AggregationFormula] = {
     "sequence-mean": sequence_mean,
     "sequence-sum": sequence_sum,
     "sum": total,
+    "constant-per-sequence": sequence_sum,
+    "constant": total,
 }
-CONSTANT = "constant"
-"""Aggregation by a fixed divisor, such as B·L_max (Dr. GRPO, arXiv:2503.20783)."""

@@ -34,14 +34,12 @@ def perform(module: ModuleType, spec: Spec) -> Spec:
 
 
 def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
-    arguments, keywords = _arguments(spec)
-    before = [_fingerprint(value) for value in [*arguments, *keywords.values()]]
-    leaf = _leaf(spec, arguments, keywords)
-    seed_everything()
-    result = function(*arguments, **keywords)
-    after = [_fingerprint(value) for value in [*arguments, *keywords.values()]]
-    names = [*spec["positional"], *spec.get("keywords", {})]
-    mutated = [n for n, a, b in zip(names, before, after, strict=True) if a != b]
+    arguments = _arguments(spec)
+    before = {name: _fingerprint(value) for name, value in arguments.items()}
+    leaf = _leaf(spec, arguments)
+    seed_everything(spec.get("seed", 0))
+    result = _apply(function, arguments, spec)
+    mutated = [name for name, value in arguments.items() if _fingerprint(value) != before[name]]
     if spec["want"] == "plain":
         return {"value": plain(result), "mutated": mutated}
     scalar, where = scalar_of(result)
@@ -53,23 +51,24 @@ def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
     return out
 
 
-def _arguments(spec: Spec) -> tuple[list[Any], dict[str, Any]]:
-    positional = [_argument(*pair) for pair in spec["positional"].values()]
-    keywords = {name: _argument(*pair) for name, pair in spec.get("keywords", {}).items()}
-    return positional, keywords
+def _apply(function: Callable[..., Any], arguments: Spec, spec: Spec) -> Any:
+    """Call by keyword, except for the first `by_position` arguments."""
+    names = list(arguments)[: spec.get("by_position", 0)]
+    rest = {name: value for name, value in arguments.items() if name not in names}
+    return function(*(arguments[name] for name in names), **rest)
+
+
+def _arguments(spec: Spec) -> Spec:
+    return {name: _argument(kind, value) for name, (kind, value) in spec["arguments"].items()}
 
 
 def _argument(kind: str, value: Any) -> Any:
     return _FUNCTIONS[value] if kind == "function" else build(kind, value)
 
 
-def _leaf(spec: Spec, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _leaf(spec: Spec, arguments: Spec) -> Any:
     """The tensor to differentiate by, when the arguments are tensors."""
-    name = spec.get("gradient")
-    if not name:
-        return None
-    by_name = {**dict(zip(spec["positional"], arguments, strict=True)), **keywords}
-    value = by_name[name]
+    value = arguments.get(spec.get("gradient") or "")
     return value.requires_grad_(True) if is_tensor(value) else None
 
 
@@ -85,14 +84,13 @@ def _autograd(scalar: Any, leaf: Any) -> tuple[Any, str]:
 def _differences(function: Callable[..., Any], spec: Spec) -> Any:
     """Central finite differences of the value by every entry of one argument."""
     name = spec["gradient"]
-    section = "positional" if name in spec["positional"] else "keywords"
-    kind, value = spec[section][name]
+    kind, value = spec["arguments"][name]
 
     def at(path: tuple[int, ...], step: float) -> float:
-        shifted = {**spec, section: {**spec[section], name: [kind, _shift(value, path, step)]}}
-        arguments, keywords = _arguments(shifted)
-        seed_everything()
-        return float(plain(scalar_of(function(*arguments, **keywords))[0]))
+        shifted = {**spec["arguments"], name: [kind, _shift(value, path, step)]}
+        arguments = _arguments({"arguments": shifted})
+        seed_everything(spec.get("seed", 0))
+        return float(plain(scalar_of(_apply(function, arguments, spec))[0]))
 
     def walk(part: Any, path: tuple[int, ...]) -> Any:
         if isinstance(part, list):
@@ -117,13 +115,13 @@ def _fingerprint(value: Any) -> Any:
         return None
 
 
-def seed_everything() -> None:
+def seed_everything(seed: int = 0) -> None:
     """The same random numbers for every call, in every library that is loaded."""
-    random.seed(0)
+    random.seed(seed)
     if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(0)
+        numpy.random.seed(seed)
     if torch := sys.modules.get("torch"):
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
 
 
 def describe_error(error: BaseException, path: str) -> Spec:
@@ -155,17 +153,14 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {"quadratic": _quadratic, "raises": 
 def call_with_state(module: ModuleType, spec: Spec) -> Spec:
     """As `perform`, and also what the arguments hold afterwards, even after an exception."""
     function = getattr(module, spec["function"], None)
-    arguments, keywords = _arguments(spec)
+    arguments = _arguments(spec)
     out: Spec = {}
     try:
         with GUARD.strict():
             seed_everything()
-            out["value"] = plain(function(*arguments, **keywords))  # type: ignore[misc]
+            out["value"] = plain(_apply(function, arguments, spec))  # type: ignore[arg-type]
     except BaseException as error:
         out["error"] = describe_error(error, str(module.__file__))
-    names = spec["positional"]
-    states = {n: v for n, v in zip(names, arguments, strict=True) if not callable(v)}
+    states = {name: value for name, value in arguments.items() if not callable(value)}
     out["after"] = {name: plain(value) for name, value in states.items()}
     return out
-
-

@@ -1,0 +1,75 @@
+"""An advantage function as rewards and a group size to advantages, all flat lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
+from rlproof.bind.sandbox import Sandbox
+from rlproof.read.names import Slot
+from rlproof.read.targets import Script, Target
+
+
+class AdvantagesImplementation(Implementation):
+    """Rewards and a group size to advantages, both as flat lists, groups consecutive."""
+
+    def __init__(self, script: Script, target: Target, sandbox: Sandbox) -> None:
+        super().__init__(script, target, sandbox)
+        self.layout = "flat"
+        reason = ""
+        for layout in ("flat", "grid"):
+            self.layout = layout
+            try:
+                self.settle(lambda: self._request([1.0, 0.0, 0.5, 0.0], 2), _is_flat_four)
+            except UnbindableError as error:
+                reason = reason or str(error)
+            else:
+                return
+        raise UnbindableError(reason)
+
+    def run(self, rewards: list[float], group_size: int) -> list[float]:
+        """The advantages of these rewards.
+
+        Raises:
+            ScriptError: the function raised.
+        """
+        answer = raise_for(self.ask([self._request(rewards, group_size)])[0])
+        return _flat(answer["value"])
+
+    def _request(self, rewards: list[float], group_size: int) -> Spec:
+        arguments: dict[str, list[Any]] = {}
+        for parameter in self.target.parameters:
+            match parameter.slot:
+                case Slot.REWARDS:
+                    arguments[parameter.name] = [self.convention.kind(), self._lay(rewards, group_size)]
+                case Slot.GROUP_SIZE:
+                    arguments[parameter.name] = ["raw", group_size]
+                case Slot.GROUP_IDS:
+                    ids = [i // group_size for i in range(len(rewards))]
+                    arguments[parameter.name] = [self.convention.kind("int"), ids]
+                case Slot.EPS if parameter.required:
+                    arguments[parameter.name] = ["raw", 1e-6]
+                case None | Slot.EPS:
+                    continue
+                case _ if parameter.required:
+                    raise UnbindableError(f"needs `{parameter.name}` ({parameter.slot})")
+        return self.spec(arguments, "plain")
+
+    def _lay(self, rewards: list[float], group_size: int) -> list[Any]:
+        if self.layout == "flat":
+            return list(rewards)
+        return [rewards[i : i + group_size] for i in range(0, len(rewards), group_size)]
+
+
+def _flat(value: Any) -> list[float]:
+    if isinstance(value, list):
+        return [x for item in value for x in _flat(item)]
+    return [value]
+
+
+def _is_flat_four(answer: Spec) -> bool:
+    value = answer["value"]
+    if not isinstance(value, list):
+        return False
+    flat = _flat(value)
+    return len(flat) == 4 and all(isinstance(x, int | float) for x in flat)

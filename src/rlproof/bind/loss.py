@@ -1,0 +1,120 @@
+"""A loss as a function of a `Batch`, whatever arrays, shapes and signs it works on.
+
+Shapes: B rows, T slots. All arrays are nested lists on this side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rlproof.bind.convention import Convention
+from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
+from rlproof.bind.sandbox import Sandbox
+from rlproof.faults.seen import Answer, Batch, Rows
+from rlproof.read.names import Slot
+from rlproof.read.targets import Parameter, Script, Target
+
+_WIDTH = 8  # a constant normaliser no probe batch is as wide as
+
+
+class LossImplementation(Implementation):
+    """A loss as a function of a `Batch`, with its gradient by the new log-probs."""
+
+    def __init__(self, script: Script, target: Target, sandbox: Sandbox, negative: bool) -> None:
+        super().__init__(script, target, sandbox)
+        self.negative = negative
+        plain = Batch(
+            new=[[-1.0, -0.7, -1.2], [-0.9, -1.4, -1.1]],
+            old=[[-1.1, -0.8, -1.0], [-1.0, -1.2, -1.3]],
+            ref=[[-1.2, -0.9, -1.1], [-1.1, -1.0, -1.2]],
+            advantages=[1.0, -1.0],
+            mask=[[1, 1, 1], [1, 1, 0]],
+        )
+        self.settle(lambda: self._request(plain), lambda answer: answer["value"] == answer["value"])
+
+    def many(self, batches: list[Batch]) -> list[Answer]:
+        """Value and gradient for each batch."""
+        answers = self.ask([self._request(batch) for batch in batches])
+        return [self._answer(raise_for(answer)) for answer in answers]
+
+    def run(self, batch: Batch) -> Answer:
+        """Value and gradient for one batch.
+
+        Raises:
+            ScriptError: the loss raised.
+        """
+        return self.many([batch])[0]
+
+    def raw(self, batch: Batch, seed: int = 0) -> Spec:
+        """The child's answer as it is, errors included."""
+        return self.ask([self._request(batch, seed)])[0]
+
+    def _answer(self, answer: Spec) -> Answer:
+        sign = -1.0 if self._is_negative(Slot.NEW) else 1.0
+        return Answer(answer["value"], [[sign * g for g in row] for row in answer["gradient"]])
+
+    def _request(self, batch: Batch, seed: int = 0) -> Spec:
+        new = self.target.parameter(Slot.NEW)
+        assert new is not None
+        arguments = dict(self._arguments(batch))
+        return self.spec(arguments, "scalar", gradient=new.name, seed=seed)
+
+    def _arguments(self, batch: Batch) -> Iterator[tuple[str, list[Any]]]:
+        for parameter in self.target.parameters:
+            value = self._value(parameter, batch)
+            if value is not None:
+                yield parameter.name, value
+            elif parameter.required:
+                raise UnbindableError(
+                    f"needs `{parameter.name}` ({parameter.slot}), which no probe can give a loss"
+                )
+
+    def _value(self, parameter: Parameter, batch: Batch) -> list[Any] | None:
+        convention, width = self.convention, len(batch.mask[0])
+        match parameter.slot:
+            case Slot.NEW | Slot.OLD | Slot.REF:
+                rows = {Slot.NEW: batch.new, Slot.OLD: batch.old, Slot.REF: batch.ref}
+                return [convention.kind(), self._signed(parameter.slot, rows[parameter.slot])]
+            case Slot.ADVANTAGES:
+                return [convention.kind(), _shaped(batch.advantages, convention, width)]
+            case Slot.MASK:
+                return [convention.mask_kind(), batch.mask]
+            case Slot.LENGTHS:
+                return [convention.kind("int"), [sum(row) for row in batch.mask]]
+            case Slot.WIDTH if parameter.required:
+                return ["raw", _WIDTH]
+            case Slot.TEMPERATURE if parameter.required:
+                return ["raw", 1.0]
+            case Slot.GROUP_SIZE if parameter.required:
+                return ["raw", len(batch.mask)]
+            case _:
+                return _coefficient(parameter, batch)
+
+    def _is_negative(self, slot: Slot) -> bool:
+        parameter = self.target.parameter(slot)
+        return self.negative or bool(parameter and parameter.negative)
+
+    def _signed(self, slot: Slot, rows: Rows) -> Rows:
+        return [[-x for x in row] for row in rows] if self._is_negative(slot) else rows
+
+
+def _coefficient(parameter: Parameter, batch: Batch) -> list[Any] | None:
+    values = {
+        Slot.CLIP: batch.low,
+        Slot.CLIP_LOW: batch.low,
+        Slot.CLIP_HIGH: batch.high,
+        Slot.CAP: batch.cap,
+        Slot.BETA: batch.beta,
+    }
+    value = values.get(parameter.slot) if parameter.slot else None
+    if value is None and parameter.required and parameter.slot is Slot.CAP:
+        value = 3.0
+    return None if value is None else ["raw", value]
+
+
+def _shaped(values: list[float], convention: Convention, width: int) -> list[Any]:
+    if convention.advantages == "row":
+        return list(values)
+    repeat = width if convention.advantages == "token" else 1
+    return [[value] * repeat for value in values]

@@ -1,0 +1,187 @@
+"""The command line. Everything heavy is imported inside the command that needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from typing import Any
+
+import click
+
+import rlproof
+from rlproof.errors import NothingToCheckError, RlproofError
+
+
+_EXAMPLES = """\b
+Examples:
+  rlproof demo                     a broken trainer, checked and proved
+  rlproof check train.py           find the faults of a script
+  rlproof check --format json .    every script below this folder, as JSON
+  rlproof identify train.py        name the objective that a loss computes
+  rlproof explain SUR004           what a fault is, and how to repair it
+"""
+_EPILOG = """\b
+Exit codes: 0 clean or notes only, 1 errors or warnings, 2 usage or internal error,
+5 nothing recognisable to check.
+"""
+
+
+class _Group(click.Group):
+    """Turns every error into one line and an exit code; 1 is kept for findings."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **kwargs)
+        except RlproofError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(error.exit_code)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(2)
+        except RecursionError:
+            click.echo("error: the script is nested too deeply to analyse", err=True)
+            sys.exit(2)
+        except Exception as error:
+            if os.environ.get("RLPROOF_DEBUG"):
+                raise
+            text = f"{type(error).__name__}: {error}".split("\n")[0]
+            click.echo(f"error: internal: {text} (RLPROOF_DEBUG=1 shows where)", err=True)
+            sys.exit(2)
+
+
+@click.group(
+    cls=_Group, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]},
+    help=f"Find the bugs in a GRPO training script and prove each one with numbers.\n\n{_EXAMPLES}",
+)  # fmt: skip
+@click.version_option(rlproof.__version__, message="%(prog)s %(version)s")
+def main() -> None:
+    """The root command; its help text is given above."""
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--format", "style", type=click.Choice(["full", "concise", "json"]),
+              help="How to print the report (default: full).")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
+@click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="All but these.")
+@click.option("--objective", metavar="NAME", help="The recipe that is meant (default: auto).")
+@click.option("--no-run", is_flag=True, help="Look at the source only; run nothing.")
+@click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S",
+              help="Seconds for each function of the script (default: 10).")  # fmt: skip
+def check(
+    paths: tuple[str, ...],
+    style: str | None,
+    output: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    objective: str | None,
+    no_run: bool,
+    timeout: float | None,
+) -> None:
+    """Read and probe scripts; print what is wrong with them."""
+    from rlproof.session import Options, check_paths
+
+    options = Options.resolve(select, ignore, objective, not no_run, timeout, style)
+    outcome = check_paths(paths, options)
+    for line in outcome.failures:
+        click.echo(f"error: {line}", err=True)
+    _emit(outcome.render(options.style, _width()), output)
+    sys.exit(outcome.exit_code)
+
+
+@main.command()
+@click.argument("path")
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S")
+def identify(path: str, style: str, timeout: float | None) -> None:
+    """Name the objective that each loss computes, coordinate by coordinate."""
+    from rlproof.report.coordinates import table
+    from rlproof.session import Options, check_paths
+
+    options = Options.resolve((), (), None, True, timeout, None)
+    outcome = check_paths((path,), options)
+    if outcome.failures:
+        raise outcome.error()
+    if style == "json":
+        _emit(outcome.without_findings().render("json", _width()), None)
+    else:
+        _emit(table(outcome.reports), None)
+    sys.exit(0 if any(r.checked for r in outcome.reports) else NothingToCheckError.exit_code)
+
+
+@main.command()
+@click.argument("fault")
+def explain(fault: str) -> None:
+    """Print a fault's page: what, why, example, repair, sources."""
+    from rlproof.errors import ConfigError
+    from rlproof.faults.page import page
+    from rlproof.faults.registry import find
+
+    try:
+        text = page(find(fault).code).markdown
+    except KeyError as error:
+        raise ConfigError(str(error.args[0])) from None
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console(width=_width()).print(Markdown(text))
+    else:
+        click.echo(text, nl=False)
+
+
+@main.command()
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+def faults(style: str) -> None:
+    """List the catalogue."""
+    from rlproof.report.catalogue import listing
+
+    click.echo(listing(style, _width()), nl=False)
+
+
+@main.command()
+def demo() -> None:
+    """Check a broken trainer of ours, prove its faults, and check the repaired one."""
+    from rlproof.demo import run
+
+    sys.exit(run(_width(), _echo))
+
+
+def _emit(text: str, output: str | None) -> None:
+    if output is None:
+        _echo(text)
+    else:
+        from rlproof.report.write import write_atomically
+
+        write_atomically(output, click.unstyle(text))
+
+
+def _echo(text: str) -> None:
+    """Print with colour where the terminal has it, in ASCII where it has no more."""
+    colour = None
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        colour = False
+    elif os.environ.get("FORCE_COLOR"):
+        colour = True
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(_encodable(text, encoding), nl=False, color=colour)
+
+
+def _encodable(text: str, encoding: str) -> str:
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        from rlproof.report.ascii import to_ascii
+
+        return to_ascii(text)
+    return text
+
+
+def _width() -> int:
+    import shutil
+
+    return max(60, min(120, shutil.get_terminal_size((100, 24)).columns))
+
+

@@ -1,0 +1,67 @@
+"""Settings: `[tool.rlproof]` of the nearest pyproject.toml, under the command line's options."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from rlproof.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a project sets for `rlproof check`."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    objective: str | None = None
+    timeout: float | None = None
+    format: str | None = None
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "select": (list,),
+    "ignore": (list,),
+    "objective": (str,),
+    "timeout": (int, float),
+    "format": (str,),
+}
+
+
+def load(start: Path) -> Config:
+    """The settings that hold in a folder.
+
+    Raises:
+        ConfigError: the file is not valid TOML, or a key or its type is wrong.
+    """
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file():
+            return _parse(path)
+    return Config()
+
+
+def _parse(path: Path) -> Config:
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path}: can't be read as TOML ({error})") from None
+    table = document.get("tool", {}).get("rlproof", {})
+    known = [field.name for field in fields(Config)]
+    for key, value in table.items():
+        if key not in known:
+            near = get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise ConfigError(f"{path}: [tool.rlproof] has no setting {key!r}; {hint}")
+        _check_type(path, key, value)
+    return Config(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+
+
+def _check_type(path: Path, key: str, value: Any) -> None:
+    wrong_item = isinstance(value, list) and not all(isinstance(item, str) for item in value)
+    if not isinstance(value, _TYPES[key]) or isinstance(value, bool) or wrong_item:
+        expected = "a list of strings" if list in _TYPES[key] else _TYPES[key][0].__name__
+        raise ConfigError(f"{path}: [tool.rlproof] {key} = {value!r}; expected {expected}")

@@ -1,0 +1,36 @@
+"""ADV005: an equality test guards the division, and rounding passes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.seen import Seen
+
+
+def detect(seen: Seen) -> Iterator[Sighting]:
+    """Exactly equal rewards give 0, but those whose mean is rounded give ±1."""
+    for function in seen.advantages:
+        failed = function.facts["rounded_failures"]
+        if failed and not function.facts["equal_failures"]:
+            trial = failed[0]
+            yield Sighting(
+                function.where["division"],
+                "the guard compares the std with 0, but rounding leaves a residue that passes it",
+                Evidence(
+                    f"rewards [{trial.rewards[0]:g}] * {len(trial.rewards)}, one group",
+                    trial.text,
+                    [0.0] * len(trial.rewards),
+                ),
+            )
+
+
+FAULT = Fault(
+    code="ADV005",
+    name="std-equality-guard",
+    severity=Severity.ERROR,
+    summary="`if std == 0` instead of eps: rounding residue passes it",
+    remedy="divide by std + eps instead of testing the std for equality with 0",
+    views="CS",
+    detect=detect,
+)

@@ -1,0 +1,53 @@
+"""AGG004: the divisor is the padded width of this batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.seen import Batch, LossSeen, Seen
+
+
+def padded_column(count: int) -> Batch:
+    """One real on-policy token with A = 1, followed by `count` padded slots."""
+    rows = [[-1.0] * (1 + count)]
+    return Batch(rows, rows, rows, [1.0], [[1] + [0] * count])
+
+
+def first_weight(loss: LossSeen, batch: Batch) -> float:
+    """The gradient that reaches the first token, what A = 0 gives subtracted."""
+    still = loss.run(batch.but(advantages=[0.0])).gradient[0][0]
+    return float(f"{loss.run(batch).gradient[0][0] - still:.6g}")
+
+
+def divides_all_slots(loss: LossSeen) -> bool:
+    """Whether real tokens weigh one over the number of slots, padding included."""
+    return loss.point.get("aggregation") == "all-slots" and "mask" in loss.slots
+
+
+def detect(seen: Seen) -> Iterator[Sighting]:
+    """As MSK002, where the source divides by a tensor's width on purpose."""
+    for loss in seen.losses:
+        if divides_all_slots(loss) and loss.facts.get("explicit_width"):
+            one, two = first_weight(loss, padded_column(0)), first_weight(loss, padded_column(1))
+            yield Sighting(
+                loss.where["reduce"],
+                "the divisor is the padded width: it changes with the longest row of each batch",
+                Evidence(
+                    "∂loss/∂logp of one real token, ρ = 1, A = 1, beta = 0, after a padded slot "
+                    "is appended to its row",
+                    two,
+                    one,
+                ),
+            )
+
+
+FAULT = Fault(
+    code="AGG004",
+    name="padded-width-normaliser",
+    severity=Severity.WARNING,
+    summary="divisor read off a tensor's shape, changes with the batch",
+    remedy="divide by a constant that does not change from batch to batch, or by the real tokens",
+    views="CS",
+    detect=detect,
+)

@@ -1,0 +1,61 @@
+"""MET001: the clip fraction ignores the mask, the clip range in use, or one side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.seen import MetricSeen, Seen
+
+_ZERO, _UP, _DOWN = log(0.2), log(0.3), log(0.1)
+
+
+def detect(seen: Seen) -> Iterator[Sighting]:
+    """The function on hand cases, then the clip range it is given in a recorded run."""
+    for metric in seen.metrics:
+        yield from _function(metric)
+    for loop in seen.loops:
+        if found := loop.facts["metric_eps"]:
+            settings = ", ".join(f"{k}={v}" for k, v in sorted(found["settings"].items()))
+            yield Sighting(
+                loop.where["metric_eps"],
+                "the clip fraction is measured at another clip range than the loss uses: "
+                "clip_eps is not forwarded",
+                Evidence(
+                    f"{loop.function}({settings}): clip range given to the metric",
+                    found["measured"],
+                    found["used"],
+                ),
+                Severity.WARNING,
+            )
+
+
+def _function(metric: MetricSeen) -> Iterator[Sighting]:
+    """Only for a function that is a clip fraction at all: ½ where one of two ratios is out."""
+    if abs(metric.run([[_UP, _ZERO]], [[_ZERO, _ZERO]], [[1, 1]], 0.2) - 0.5) > 1e-6:
+        return
+    cases = [
+        ("mask", "padded slots are counted", "ρ = (1, 1.5), the second padded",
+         metric.run([[_ZERO, _UP]], [[_ZERO, _ZERO]], [[1, 0]], 0.2), 0.0),
+        ("clip range", "the clip range is ignored", "ρ = 1.5, clip range 0.9",
+         metric.run([[_UP]], [[_ZERO]], [[1]], 0.9), 0.0),
+        ("", "ratios below the range are not counted", "ρ = 0.5, clip range 0.2",
+         metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2), 1.0),
+    ]  # fmt: skip
+    one_sided = {"high", "low", "upper", "lower"} & set(metric.function.split("_"))
+    for slot, message, case, got, expected in cases:
+        applies = slot in metric.slots if slot else not one_sided
+        if applies and abs(got - expected) > 1e-6:
+            yield Sighting(metric.where["function"], message, Evidence(case, got, expected))
+
+
+FAULT = Fault(
+    code="MET001",
+    name="clip-fraction-wrong",
+    severity=Severity.ERROR,
+    summary="ignores the mask or the clip_eps in use, or one side only",
+    remedy="pass the clip range that the loss uses, and count real tokens on both sides of it",
+    views="CR",
+    detect=detect,
+)

@@ -1,0 +1,41 @@
+"""MSK001: padded slots enter the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.seen import Batch, Seen
+
+
+def detect(seen: Seen) -> Iterator[Sighting]:
+    """Only the padded slot changes, and the loss follows."""
+    for loss in seen.losses:
+        if loss.point.get("padding") != "counted" or not {"mask", "lengths"} & loss.slots:
+            continue
+        quarter, half = log(0.25), log(0.5)
+        rows = [[quarter, quarter]]
+        batch = Batch(rows, rows, rows, [1.0], [[1, 0]], low=0.9, high=9.0)
+        moved = batch.but(new=[[quarter, half]], ref=[[quarter, half]])
+        yield Sighting(
+            loss.where["slots"],
+            "padded slots enter the sum: what stands behind the end of a row moves the loss",
+            Evidence(
+                "one real and one padded slot, A = 1, beta = 0, clip wide; π_new of the padded "
+                "slot goes from 0.25 (ρ = 1) to 0.5 (ρ = 2); change of the loss",
+                float(f"{loss.run(moved).value - loss.run(batch).value:.6g}"),
+                0.0,
+            ),
+        )
+
+
+FAULT = Fault(
+    code="MSK001",
+    name="padding-in-loss",
+    severity=Severity.ERROR,
+    summary="masked positions enter the numerator",
+    remedy="skip slots whose mask is 0, in every sum",
+    views="CR",
+    detect=detect,
+)

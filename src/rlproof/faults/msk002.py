@@ -1,0 +1,52 @@
+"""MSK002: padded slots are counted in the denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rlproof.faults.agg004 import divides_all_slots, first_weight, padded_column
+from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting
+from rlproof.faults.seen import Seen
+
+
+def formula(mask: Any) -> Any:
+    """1 / (B·T): the mean over all slots, real or not; here the weight of the real ones."""
+    return mask / mask.size
+
+
+def detect(seen: Seen) -> Iterator[Sighting]:
+    """The weight of a real token falls when an empty column is appended."""
+    for loss in seen.losses:
+        if divides_all_slots(loss) and not loss.facts.get("explicit_width"):
+            one, two = first_weight(loss, padded_column(0)), first_weight(loss, padded_column(1))
+            yield Sighting(
+                loss.where["slots"],
+                "padded slots are counted in the denominator: real tokens weigh 1/(B·T), not 1/Σmask",
+                Evidence(
+                    "∂loss/∂logp of one real token, ρ = 1, A = 1, beta = 0, after a padded slot "
+                    "is appended to its row",
+                    two,
+                    one,
+                ),
+            )
+
+
+FAULT = Fault(
+    code="MSK002",
+    name="padding-in-denominator",
+    severity=Severity.ERROR,
+    summary="masked positions enter the denominator",
+    remedy="divide by the number of real tokens",
+    views="C",
+    plant=Plant(
+        axis="aggregation",
+        value="all-slots",
+        instead="token-mean",
+        formula=formula,
+        landmark="slots",
+        blame="",
+        fits=lambda loss: False,
+    ),
+    detect=detect,
+)

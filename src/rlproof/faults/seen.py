@@ -1,0 +1,126 @@
+"""What the probes saw of a script: the data that every detector reads.
+
+Shapes: B rows, T slots. Log-probabilities in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Rows = list[list[float]]
+Point = Mapping[str, str | float]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of the script: lines from 1, columns from 0, `end_col` exclusive."""
+
+    function: str
+    line: int
+    end_line: int
+    col: int = 0
+    end_col: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Arguments of a loss: log-probs (B, T), advantages (B,), mask (B, T), coefficients.
+
+    A coefficient of None leaves the script's own default.
+    """
+
+    new: Rows
+    old: Rows
+    ref: Rows
+    advantages: list[float]
+    mask: list[list[int]]
+    low: float | None = 0.2
+    high: float | None = 0.2
+    beta: float | None = 0.0
+    cap: float | None = None
+
+    def but(self, **changes: Any) -> Batch:
+        """The same batch with some fields replaced."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a loss returned for one batch, and its gradient by the new log-probs (B, T)."""
+
+    value: float
+    gradient: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class LossSeen:
+    """One loss function: the point of the space it computes, and how to ask it again."""
+
+    function: str
+    slots: frozenset[str]
+    where: Mapping[str, Place]
+    point: Point
+    """Identified coordinates; an axis that could not be identified is missing."""
+    run: Callable[[Batch], Answer]
+    predict: Callable[[Point, Batch], Answer]
+    """The value and gradient that a point of the space gives for a batch."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Measured numbers that are not coordinates, by name (see `rlproof.judge.losses`)."""
+    declared: str | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AdvantagesSeen:
+    """One advantage function. `run` gives the advantages, or raises `ScriptError`."""
+
+    function: str
+    slots: frozenset[str]
+    where: Mapping[str, Place]
+    point: Point
+    run: Callable[[list[float], int], list[float]]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSeen:
+    """One clip-fraction function; `run(new, old, mask, eps)` gives its value."""
+
+    function: str
+    slots: frozenset[str]
+    where: Mapping[str, Place]
+    run: Callable[[Rows, Rows, list[list[int]], float | None], float]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSeen:
+    """One recorded training function: what its parts were given, rollout by rollout."""
+
+    function: str
+    where: Mapping[str, Place]
+    facts: Mapping[str, Any]
+
+
+class ScriptError(Exception):
+    """The script's own function raised; carries where and what."""
+
+    def __init__(self, kind: str, message: str, line: int | None, function: str | None) -> None:
+        super().__init__(f"{kind}: {message}" if message else kind)
+        self.kind = kind
+        self.line = line
+        self.function = function
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything seen of one script."""
+
+    losses: tuple[LossSeen, ...] = ()
+    advantages: tuple[AdvantagesSeen, ...] = ()
+    metrics: tuple[MetricSeen, ...] = ()
+    loops: tuple[LoopSeen, ...] = ()
+    other: tuple[tuple[Place, Mapping[str, Any]], ...] = ()
+    """Functions of any role, with what happened to their arguments."""

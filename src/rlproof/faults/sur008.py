@@ -1,0 +1,48 @@
+"""SUR008: a clip range is accepted and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.seen import Batch, Seen
+
+_CLIPS = {"clip range", "lower clip range", "upper clip range"}
+
+
+def detect(seen: Seen) -> Iterator[Sighting]:
+    """The single-token term is the same for two clip ranges, far outside both."""
+    for loss in seen.losses:
+        if not loss.slots & _CLIPS or loss.facts.get("clip_matters", True):
+            continue
+        batch = Batch([[-0.1]], [[-2.0]], [[-0.1]], [1.0], [[1]])
+        got = [loss.run(batch.but(low=eps, high=eps)).value for eps in (0.2, 0.5)]
+        expected = [loss.predict(_clipping(loss.point), batch.but(low=e, high=e)) for e in (0.2, 0.5)]
+        yield Sighting(
+            loss.where["clip"],
+            "the clip range is a parameter that changes nothing",
+            Evidence(
+                "one token, ρ = e^1.9 = 6.69, A = 1, beta = 0: loss at clip range 0.2 and at 0.5",
+                [float(f"{x:.6g}") for x in got],
+                [float(f"{answer.value:.6g}") for answer in expected],
+            ),
+        )
+
+
+def _clipping(point: object) -> dict[str, str | float]:
+    """The same point with a clip that follows the arguments."""
+    known = dict(point)  # type: ignore[call-overload]
+    known.setdefault("aggregation", "token-mean")
+    known.setdefault("surrogate_weight", -1.0)
+    return {**known, "ratio": "token", "surrogate": "min-clip", "clip_from": "arguments"}
+
+
+FAULT = Fault(
+    code="SUR008",
+    name="clip-parameter-ignored",
+    severity=Severity.ERROR,
+    summary="eps (or dual-clip c) is accepted and changes nothing",
+    remedy="use the parameter as the clip range",
+    views="CS",
+    detect=detect,
+)

@@ -1,0 +1,1 @@
+"""From observations to findings: identification, then one detector per fault."""

@@ -1,0 +1,141 @@
+"""What an advantage function computes: baseline, scale, sign, stabiliser.
+
+Shapes: P groups of G rewards.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from rlproof.bind.advantages import AdvantagesImplementation
+from rlproof.faults.seen import AdvantagesSeen, Place, ScriptError
+from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
+from rlproof.read.landmarks import advantages_landmarks, place
+from rlproof.read.targets import Target
+from rlproof.space.advantages import BASELINES, SCALES
+
+_TOLERANCE = 2e-3
+"""Residual of a fit without stabiliser: an eps of 1e-4 at std 0.4 changes 2.5e-4."""
+_STD_CALLS = {"std", "pstdev", "stdev", "nanstd", "var", "pvariance", "variance"}
+
+
+def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
+    """Probe one advantage function and name what it computes."""
+    seen = observe(function)
+    point = identify(seen)
+    target = function.target
+    where: dict[str, Place] = advantages_landmarks(target)
+    std = _std_statement(target)
+    if std is not None:
+        where["std"] = place(target.name, std)
+    facts = {
+        "equal_failures": [trial for trial in seen.equal if not trial.sane],
+        "rounded_failures": [trial for trial in seen.rounded if not trial.sane],
+        "explodes": _explodes(function.run),
+        "computes_std": std is not None and _promises_std(target),
+        "single": seen.single,
+    }
+    slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
+    return AdvantagesSeen(target.name, slots, where, point, function.run, facts)
+
+
+def identify(seen: AdvantagesObservation) -> dict[str, str | float]:
+    """Coordinates of the formula, empty where no published one reproduces the values."""
+    if seen.plain.got is None or seen.changed.got is None:
+        return {}
+    fits = [
+        (fit[0], fit[1], baseline, scale)
+        for baseline, scale in product(BASELINES, SCALES)
+        if (fit := _fit(seen, baseline, scale))
+    ]
+    if not fits:
+        return {}
+    _, factor, baseline, scale = min(fits, key=lambda fit: (round(fit[0], 6), abs(fit[1] - 1)))
+    point: dict[str, str | float] = {"baseline": baseline, "scale": scale}
+    if factor < 0:
+        point["sign"] = "inverted"
+    if abs(abs(factor) - 1) > _TOLERANCE:
+        point["factor"] = float(f"{abs(factor):.4g}")
+    if scale != "none":
+        point |= _stabiliser(seen.close, scale)
+    return point
+
+
+def _fit(seen: AdvantagesObservation, baseline: str, scale: str) -> tuple[float, float] | None:
+    """Residual and factor of one formula on both inputs together."""
+    models, observed = [], []
+    for trial in (seen.plain, seen.changed):
+        rewards = np.array(trial.rewards).reshape(-1, GROUP)
+        model = (rewards - BASELINES[baseline](rewards)) / SCALES[scale](rewards)
+        models.append(model.ravel())
+        observed.append(np.array(trial.got))
+    model, got = np.concatenate(models), np.concatenate(observed)
+    factor = float(model @ got) / float(model @ model)
+    residual = float(np.linalg.norm(factor * model - got) / max(np.linalg.norm(got), 1e-12))
+    return (residual, factor) if residual < _TOLERANCE else None
+
+
+def _stabiliser(close: tuple[Trial, ...], scale: str) -> dict[str, str | float]:
+    """Size and place of eps, from groups (0, d) whose spread is about as small as eps."""
+    sample = "sample" in scale
+    found: list[tuple[float, float]] = []
+    for trial in close:
+        if trial.got is None or trial.got[1] <= 0:
+            return {}
+        spread = trial.rewards[1] * (0.5**0.5 if sample else 0.5)
+        effective = trial.rewards[1] / 2 / trial.got[1]
+        found.append((effective - spread, (effective**2 - spread**2) ** 0.5 if effective > spread else 0))
+    added, inside = zip(*found, strict=True)
+    if max(map(abs, added)) < 1e-12:
+        return {"eps": 0.0}
+    if abs(added[0] - added[1]) <= 0.02 * abs(added[0]):
+        return {"eps": float(f"{added[1]:.3g}"), "eps_place": "std + eps"}
+    if inside[1] and abs(inside[0] - inside[1]) <= 0.02 * inside[1]:
+        return {"eps": float(f"{inside[1] ** 2:.3g}"), "eps_place": "sqrt(var + eps)"}
+    return {}
+
+
+def _explodes(run: Callable[[list[float], int], list[float]]) -> bool:
+    """Whether (1, 0, 0, 0) gives an advantage far above the bound √(G − 1)."""
+    try:
+        return max(map(abs, run([1.0, 0.0, 0.0, 0.0], 4))) > 100
+    except ScriptError:
+        return False
+
+
+def _std_statement(target: Target) -> ast.stmt | None:
+    """The statement that computes a standard deviation."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            name = node.func.id if isinstance(node.func, ast.Name) else name
+            if name in _STD_CALLS:
+                return _enclosing(target.node, node)
+    return None
+
+
+def _enclosing(function: ast.AST, node: ast.AST) -> ast.stmt | None:
+    """The smallest statement that holds a node; for an `if`, its test alone counts."""
+    holders = [
+        statement
+        for statement in ast.walk(function)
+        if isinstance(statement, ast.stmt) and any(inner is node for inner in ast.walk(statement))
+    ]
+    return min(holders, key=lambda s: (s.end_lineno or 0) - s.lineno, default=None)
+
+
+def _promises_std(target: Target) -> bool:
+    """Whether the text says that it divides by the std, and no switch can turn that off."""
+    switch = any(
+        isinstance(p.default, ast.Constant) and isinstance(p.default.value, bool)
+        for p in target.parameters
+    )
+    words = r"divided by|normali[sz]ed|standard deviation|z-score|\bstd\b"
+    return not switch and bool(re.search(words, target.doc, re.IGNORECASE))
+
+

@@ -1,0 +1,32 @@
+"""The values of every axis of a loss: the published ones, then the faulty ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from rlproof.faults.registry import catalogue
+from rlproof.space import aggregation, divergences, ratios, surrogates
+
+_PUBLISHED: dict[str, dict[str, Callable[..., Any]]] = {
+    "ratio": dict(ratios.PUBLISHED),
+    "surrogate": dict(surrogates.PUBLISHED),
+    "divergence": dict(divergences.PUBLISHED),
+    "aggregation": dict(aggregation.PUBLISHED),
+}
+
+
+@cache
+def values(axis: str) -> dict[str, Callable[..., Any]]:
+    """Name to formula. Published values come first, so that they win a tie."""
+    merged = dict(_PUBLISHED[axis])
+    for fault in catalogue().values():
+        if fault.plant and fault.plant.axis == axis:
+            merged.setdefault(fault.plant.value, fault.plant.formula)
+    return merged
+
+
+def is_published(axis: str, value: str) -> bool:
+    """Whether this value of the axis is published, not a fault."""
+    return value in _PUBLISHED[axis]

@@ -1,0 +1,259 @@
+"""One script from source to report: bind, probe, judge every target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from rlproof.bind.advantages import AdvantagesImplementation
+from rlproof.bind.implementation import Implementation, UnbindableError
+from rlproof.bind.loss import LossImplementation
+from rlproof.bind.metric import MetricImplementation
+from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
+from rlproof.errors import ConfigError
+from rlproof.faults.model import Severity
+from rlproof.faults.seen import (
+    AdvantagesSeen,
+    Batch,
+    LoopSeen,
+    LossSeen,
+    MetricSeen,
+    Place,
+    ScriptError,
+    Seen,
+)
+from rlproof.judge import advantages, loops, losses
+from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect
+from rlproof.judge.source_only import source_findings
+from rlproof.probe.loop import Recorder
+from rlproof.probe.loss import one_token
+from rlproof.probe.signs import has_negative_log_probs
+from rlproof.read.landmarks import definition, place
+from rlproof.read.names import Slot
+from rlproof.read.targets import Role, Script, Target
+from rlproof.space import recipes
+
+S = TypeVar("S")
+_DOC_TOKENS = r"(averag|mean)\w*\s+over\s+(all\s+|the\s+)*(real|valid|response|completion)?\s*tokens"
+
+
+def check(
+    script: Script,
+    *,
+    run: bool = True,
+    seconds: float = DEFAULT_SECONDS,
+    objective: str | None = None,
+) -> FileReport:
+    """Judge one script.
+
+    Args:
+        script: what `rlproof.read` found.
+        run: False looks at the source only.
+        seconds: limit for each function of the script.
+        objective: the declared recipe; the script's own `# rlproof: objective=` comes second.
+
+    Raises:
+        ConfigError: the declared recipe is unknown.
+    """
+    declared = _declared(objective or script.objective)
+    if not run:
+        return _source_only(script, {t.name: "--no-run was given" for t in script.targets})
+    with Sandbox(script.source, seconds) as sandbox:
+        return _Check(script, sandbox, declared).report()
+
+
+def _declared(name: str | None) -> str | None:
+    if name is None or name == "auto":
+        return None
+    try:
+        return recipes.normalise(name)
+    except KeyError as error:
+        raise ConfigError(str(error.args[0])) from None
+
+
+def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
+    findings = source_findings(script, set(reasons))
+    return FileReport(
+        script.source.path,
+        tuple(TargetReport(t.role, t.name, t.node.lineno) for t in script.targets),
+        tuple(findings),
+        tuple(Skipped(f"running {name}", reason) for name, reason in reasons.items()),
+    )
+
+
+class _Check:
+    """The state of one check: what was seen so far, and what could not be."""
+
+    def __init__(self, script: Script, sandbox: Sandbox, declared: str | None) -> None:
+        self.script = script
+        self.sandbox = sandbox
+        self.declared = declared
+        self.reasons: dict[str, str] = {}
+        self.notes: list[Skipped] = []
+        self.other: list[tuple[Place, dict[str, Any]]] = []
+        self.negative = False
+
+    def report(self) -> FileReport:
+        try:
+            self.sandbox.load()
+        except ChildDiedError as error:
+            reason = f"loading the definitions: {error}"
+            return _source_only(self.script, {t.name: reason for t in self.script.targets})
+        self.negative = has_negative_log_probs(self.script, self.sandbox)
+        seen = Seen(
+            losses=self._each(Role.LOSS, self._loss),
+            advantages=self._each(Role.ADVANTAGES, self._advantages),
+            metrics=self._each(Role.CLIP_FRACTION, self._metric),
+        )
+        self._each(Role.NUMERIC_GRADIENT, self._gradient)
+        seen = replace(seen, other=tuple(self.other))
+        first = detect(seen)
+        broken = any(f.severity is Severity.ERROR for f in first)
+        seen = replace(seen, loops=self._each(Role.TRAIN, lambda t: self._loop(t, broken)))
+        findings = [*detect(seen), *source_findings(self.script, set(self.reasons))]
+        return self._assemble(seen, findings)
+
+    def _assemble(self, seen: Seen, findings: list[Finding]) -> FileReport:
+        skipped = [Skipped(f"running {n}", r) for n, r in self.reasons.items()] + self.notes
+        judged = {s.function for s in (*seen.losses, *seen.advantages, *seen.metrics, *seen.loops)}
+        points = {s.function: dict(s.point) for s in (*seen.losses, *seen.advantages)}
+        shared = dict(seen.advantages[0].point) if len(seen.advantages) == 1 else {}
+        return FileReport(
+            self.script.source.path,
+            tuple(_target(t, points.get(t.name, {}), shared) for t in self.script.targets),
+            tuple(sorted(findings, key=lambda f: (f.place.line, f.place.end_line, f.code))),
+            tuple(skipped),
+            len(judged),
+        )
+
+    def _each(self, role: Role, judge: Callable[[Target], S | None]) -> tuple[S, ...]:
+        seen: list[S] = []
+        for target in self.script.of(role):
+            reason = self.sandbox.reasons.get(target.name)
+            try:
+                if reason:
+                    raise UnbindableError(reason)
+                result = judge(target)
+            except UnbindableError as error:
+                self.reasons[target.name] = str(error)
+            except ScriptError as error:
+                self.reasons[target.name] = f"raised {error}"
+            else:
+                if result is not None:
+                    seen.append(result)
+        return tuple(seen)
+
+    def _loss(self, target: Target) -> LossSeen | None:
+        loss = LossImplementation(self.script, target, self.sandbox, self.negative)
+        facts = self._side_effects(loss)
+        values = [loss.raw(one_token(-1.0, -1.1, 1.0), seed).get("value") for seed in (0, 1)]
+        if values[0] != values[1]:
+            facts["random"] = values
+            raise_later = f"{target.name} is random, so its values can't be judged"
+            self.notes.append(Skipped(f"identifying {target.name}", raise_later))
+            return None
+        self._empty_mask(loss)
+        seen = losses.judge(loss)
+        self._unknown(seen)
+        return replace(seen, facts={**seen.facts, **self._declaration(target)})
+
+    def _declaration(self, target: Target) -> dict[str, Any]:
+        if self.declared is None or self.declared not in recipes.DECLARED_AGGREGATIONS:
+            return {}
+        allowed = recipes.DECLARED_AGGREGATIONS[self.declared]
+        if re.search(_DOC_TOKENS, target.doc, re.IGNORECASE):
+            allowed = (*allowed, "token-mean")
+        return {"declared_recipe": self.declared, "declared_aggregations": allowed}
+
+    def _unknown(self, seen: LossSeen) -> None:
+        axes = {"surrogate", "divergence", "aggregation", "level"} - set(seen.point)
+        residual = float(seen.facts["residual"])
+        if axes:
+            reason = f"no known value reproduces its {', '.join(sorted(axes))}"
+        elif residual > losses.TOLERANCE:
+            reason = f"each coordinate fits alone; together they leave a residual of {residual:.2g}"
+        else:
+            return
+        self.notes.append(Skipped(f"identifying {seen.function}", f"unknown objective: {reason}"))
+
+    def _empty_mask(self, loss: LossImplementation) -> None:
+        """A batch without a real token: a note where it raises or gives NaN."""
+        if not loss.target.has(Slot.MASK):
+            return
+        empty = Batch([[-1.0]], [[-1.0]], [[-1.0]], [1.0], [[0]])
+        answer = loss.raw(empty)
+        value, error = answer.get("value"), answer.get("error")
+        if error or value != value:
+            line = error.get("line") if error else None
+            where = Place(loss.target.name, line, line) if line else definition(loss.target)
+            got = error["type"] if error else "nan"
+            self.other.append((where, {"raises": ("a batch without a real token", got)}))
+
+    def _side_effects(self, function: Implementation) -> dict[str, Any]:
+        facts: dict[str, Any] = {}
+        if function.mutated:
+            facts["mutated"] = sorted(function.mutated)
+        self.other.append((definition(function.target), facts))
+        return facts
+
+    def _advantages(self, target: Target) -> AdvantagesSeen:
+        function = AdvantagesImplementation(self.script, target, self.sandbox)
+        seen = advantages.judge(function)
+        self._side_effects(function)
+        single = seen.facts["single"]
+        if single.error and not seen.facts["equal_failures"]:
+            self.other.append(
+                (seen.where["division"], {"raises": ("a group of one member", single.error.kind)})
+            )
+        if not seen.point:
+            reason = "unknown formula: no known baseline and scale reproduce its values"
+            self.notes.append(Skipped(f"identifying {target.name}", reason))
+        return seen
+
+    def _metric(self, target: Target) -> MetricSeen:
+        function = MetricImplementation(self.script, target, self.sandbox)
+        self._side_effects(function)
+        slots = frozenset(
+            "clip range" if "clip range" in p.slot else str(p.slot)
+            for p in target.parameters
+            if p.slot
+        )
+        where = {"function": definition(target)}
+        return MetricSeen(target.name, slots, where, function.run)
+
+    def _gradient(self, target: Target) -> None:
+        """Whether a numeric gradient puts the parameters back when the function raises."""
+        function, theta = target.parameter(Slot.FUNCTION), target.parameter(Slot.THETA)
+        if function is None or theta is None or any(p.required and not p.slot for p in target.parameters):
+            return
+        table = [[0.5, -0.5, 0.25, 0.0], [0.1, 0.2, 0.3, 0.4]]
+        arguments = {function.name: ["function", "raises"], theta.name: ["list", table]}
+        try:
+            answer = self.sandbox.state({"function": target.name, "arguments": arguments})
+        except ChildDiedError as error:
+            raise UnbindableError(str(error)) from None
+        after = answer["after"].get(theta.name)
+        if answer.get("error", {}).get("type") == "ArithmeticError" and after != table:
+            shifted = float(f"{after[0][0]:.8g}")
+            where = place(target.name, target.node)
+            spot = Place(target.name, where.line, where.line, where.col, where.col + 4)
+            self.other.append((spot, {"shifted": shifted}))
+
+    def _loop(self, target: Target, broken: bool) -> LoopSeen:
+        seen = loops.judge(Recorder(self.script, target, self.sandbox))
+        error = seen.facts["error"]
+        if error and broken:
+            reason = f"stopped with {error}; repair the errors above first"
+            self.notes.append(Skipped(f"the end of {target.name}", reason))
+        return replace(seen, facts={**seen.facts, "error_explained": broken})
+
+
+def _target(
+    target: Target, point: dict[str, str | float], advantages_point: dict[str, str | float]
+) -> TargetReport:
+    recipe = None
+    if target.role is Role.LOSS:
+        recipe = recipes.name_of({**advantages_point, **point})
+    return TargetReport(target.role, target.name, target.node.lineno, point, recipe)

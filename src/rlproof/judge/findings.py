@@ -1,0 +1,137 @@
+"""Findings, and the two ways of getting them: coordinates of a point, and detectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import log
+
+from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting
+from rlproof.faults.registry import catalogue
+from rlproof.faults.seen import Batch, LossSeen, Place, Point, ScriptError, Seen
+
+_PROBABILITIES = (0.5, 0.25, 0.75)
+_NOTICEABLE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault at one place of a script."""
+
+    fault: Fault
+    severity: Severity
+    place: Place
+    message: str
+    evidence: Evidence | None = None
+    diff: str | None = None
+    """A suggested edit as a unified diff; None where only prose helps."""
+
+    @property
+    def code(self) -> str:
+        """The fault's code."""
+        return self.fault.code
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """One recognised function and what it computes."""
+
+    role: str
+    name: str
+    line: int
+    objective: dict[str, str | float] = field(default_factory=dict)
+    recipe: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A check that could not run."""
+
+    check: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """Everything about one script."""
+
+    path: str
+    targets: tuple[TargetReport, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    checked: int = 0
+    """How many targets could be judged."""
+
+    def keep(self, codes: frozenset[str]) -> FileReport:
+        """The same report with the findings of these codes only."""
+        return replace(self, findings=tuple(f for f in self.findings if f.code in codes))
+
+
+def detect(seen: Seen) -> list[Finding]:
+    """All findings, by place. A detector that makes the script raise finds nothing."""
+    found: dict[tuple[str, Place], Finding] = {}
+    for fault in catalogue().values():
+        for sighting in _sightings(fault, seen):
+            severity = sighting.severity or fault.severity
+            finding = Finding(fault, severity, sighting.place, sighting.message, sighting.evidence)
+            found.setdefault((fault.code, sighting.place), finding)
+    return sorted(found.values(), key=lambda f: (f.place.line, f.place.end_line, f.code))
+
+
+def _sightings(fault: Fault, seen: Seen) -> Iterator[Sighting]:
+    try:
+        if fault.plant:
+            yield from _coordinate(fault.plant, seen)
+        if fault.detect:
+            yield from fault.detect(seen)
+    except ScriptError:
+        return
+
+
+def _coordinate(plant: Plant, seen: Seen) -> Iterator[Sighting]:
+    for loss in seen.losses:
+        if loss.point.get(plant.axis) != plant.value or (plant.fits and not plant.fits(loss)):
+            continue
+        evidence = smallest_case(loss, {**loss.point, plant.axis: plant.instead})
+        yield Sighting(loss.where[plant.landmark], plant.blame, evidence)
+
+
+def smallest_case(loss: LossSeen, repaired: Point) -> Evidence | None:
+    """The smallest input where the script and the repaired point differ noticeably.
+
+    Everything else about the script stays as it is, so the expected value is that of this
+    one repair; with a single fault it is that of the right objective.
+    """
+    slopes: Evidence | None = None
+    for label, batch in _cases(loss):
+        got, expected = loss.run(batch), loss.predict(repaired, batch)
+        if _differ(got.value, expected.value):
+            return Evidence(f"{label}: loss", _round(got.value), _round(expected.value))
+        slope, meant = got.gradient[0][0], expected.gradient[0][0]
+        if slopes is None and _differ(slope, meant):
+            slopes = Evidence(f"{label}: ∂loss/∂logp", _round(slope), _round(meant))
+    return slopes
+
+
+def _cases(loss: LossSeen) -> Iterator[tuple[str, Batch]]:
+    """One token, with round probabilities; equal ones first."""
+    takes = loss.slots
+    for new, old, adv in product(_PROBABILITIES, _PROBABILITIES, (1.0, -1.0)):
+        rows = [[log(new)]]
+        batch = Batch(rows, [[log(old)]], rows, [adv], [[1]])
+        coefficients = ", clip range 0.2" * any("clip range" in slot for slot in takes)
+        coefficients += ", beta = 0" * ("divergence coefficient" in takes)
+        yield f"one token, π_new = {new:g}, π_old = {old:g}, A = {adv:g}{coefficients}", batch
+    for ref in (0.25, 0.75):
+        half = [[log(0.5)]]
+        batch = Batch(half, half, [[log(ref)]], [0.0], [[1]], beta=1.0)
+        yield f"one token, A = 0, beta = 1, π_new = π_old = 0.5, π_ref = {ref:g}", batch
+
+
+def _differ(got: float, expected: float) -> bool:
+    return abs(got - expected) > _NOTICEABLE * max(1.0, abs(expected))
+
+
+def _round(x: float) -> float:
+    return float(f"{x:.6g}") + 0.0

@@ -1,0 +1,205 @@
+"""Find the point of the space that reproduces what a loss answered, axis by axis.
+
+Every axis is fitted on the probe that isolates it, so no product of axes is enumerated. The
+last probe, everything at once, decides whether the point as a whole is the objective.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlproof.faults.seen import Answer, Point
+from rlproof.judge.axes import values
+from rlproof.judge.evaluate import evaluate
+from rlproof.probe.loss import EPS, Grid, LossObservation, Weights
+from rlproof.space.surrogates import Clip
+
+Array = NDArray[np.float64]
+TOLERANCE = 2e-4
+"""Largest relative residual of a fit: above float32 rounding, far below any other formula."""
+_ZERO = 1e-9
+_CONSTANT = {"sequence-sum": "constant-per-sequence", "sum": "constant"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A formula, the factor it enters with, and the relative residual of value and slope."""
+
+    names: tuple[str, ...]
+    factor: float
+    residual: float
+    clip: Clip = Clip()
+
+
+def identify(seen: LossObservation, takes_clip: bool, takes_beta: bool) -> dict[str, str | float]:
+    """The coordinates that could be identified."""
+    point: dict[str, str | float] = {}
+    term = fit_surrogate(seen, takes_clip)
+    if term:
+        point |= {"ratio": term.names[0], "surrogate": term.names[1]}
+        point |= _clip_coordinates(term, seen, takes_clip)
+        point["surrogate_weight"] = float(np.sign(term.factor))
+        point["factor"] = _clean(abs(term.factor))
+    point |= _divergence_coordinates(seen, takes_beta, float(point.get("factor", 1.0)))
+    if weights := _aggregation(seen):
+        point["aggregation"] = _CONSTANT.get(weights, weights) if _is_scaled(point) else weights
+        point["padding"] = _padding(seen.weights.surrogate, seen)
+    if term and weights:
+        _settle_level(point, seen)
+    return point
+
+
+def _is_scaled(point: Point) -> bool:
+    return abs(float(point.get("factor", 1.0)) - 1) > TOLERANCE
+
+
+def residual(point: Point, seen: LossObservation) -> float:
+    """How far the point is from the batch with everything at once; infinity if incomplete."""
+    if not {"ratio", "aggregation", "divergence", "surrogate"} <= set(point):
+        return float("inf")
+    return distance(evaluate(point, seen.full[0]), seen.full[1])
+
+
+def distance(got: Answer, expected: Answer) -> float:
+    """Relative distance of value and gradient together."""
+    first = np.array([got.value, *np.ravel(got.gradient)])
+    second = np.array([expected.value, *np.ravel(expected.gradient)])
+    return _relative(first, second)
+
+
+def _relative(got: Array, expected: Array) -> float:
+    size = max(float(np.linalg.norm(expected)), 1e-12)
+    return float(np.linalg.norm(got - expected)) / size
+
+
+def _best(fits: list[Fit]) -> Fit | None:
+    """The best fit, the earlier one where two are equally good, if it is good enough."""
+    good = [fit for fit in fits if fit.residual < TOLERANCE]
+    if not good:
+        return None
+    floor = min(fit.residual for fit in good)
+    return next(fit for fit in good if fit.residual <= max(2 * floor, 1e-6))
+
+
+def _fit(names: tuple[str, ...], shape: tuple[Array, Array], grid: Grid, clip: Clip) -> Fit | None:
+    """Least squares of value and slope together on one formula."""
+    model = np.concatenate(shape)
+    observed = np.concatenate([grid.value, grid.slope])
+    norm = float(model @ model)
+    if not np.isfinite(norm) or norm < _ZERO:
+        return None
+    factor = float(model @ observed) / norm
+    return Fit(names, factor, _relative(factor * model, observed), clip)
+
+
+def fit_surrogate(seen: LossObservation, takes_clip: bool) -> Fit | None:
+    """Ratio, surrogate and clip bounds of the single-token term."""
+    grid = seen.surrogate
+    fits: list[Fit] = []
+    for ratio_name, ratio_formula in values("ratio").items():
+        ratio, slope = ratio_formula(grid.new, grid.old)
+        clips = ([Clip(EPS, EPS)] if takes_clip else []) + _measured_clips(grid, seen.unit)
+        for (name, formula), clip in product(values("surrogate").items(), clips or [Clip()]):
+            with np.errstate(all="ignore"):
+                shape = formula(ratio, slope, grid.new, grid.adv, clip)
+            fit = _fit((ratio_name, name), shape, grid, clip)
+            if fit:
+                fits.append(fit)
+    return _best(fits)
+
+
+def _measured_clips(grid: Grid, unit: float) -> list[Clip]:
+    """Bounds read off where the term saturates, for constants written into the loss."""
+    if abs(unit) < _ZERO:
+        return []
+    scaled = grid.value / unit
+    good, bad = scaled[grid.adv > 0], scaled[grid.adv < 0]
+    highs = {_clean(x) for x in (good.max() - 1, -bad.min() - 1) if x > 0}
+    lows = {_clean(x) for x in (1 + bad.max(), 1 - good.min()) if 0 < x < 1}
+    caps = {_clean(-bad.min())} or {3.0}
+    return [Clip(*bounds) for bounds in product(sorted(lows), sorted(highs), sorted(caps))]
+
+
+def _clean(x: float) -> float:
+    """Strip the rounding of a finite difference from a number meant to be read."""
+    return float(f"{float(x):.6g}")
+
+
+def _clip_coordinates(
+    term: Fit, seen: LossObservation, takes_clip: bool
+) -> dict[str, str | float]:
+    if term.names[1] in ("unclipped", "log-prob"):
+        return {}
+    moves = takes_clip and seen.other_clip is not None and clip_matters(seen)
+    found: dict[str, str | float] = {"clip_low": term.clip.low, "clip_high": term.clip.high}
+    if term.names[1] == "dual-clip":
+        found["cap"] = term.clip.cap
+    return found | {"clip_from": "arguments" if moves else "constant"}
+
+
+def clip_matters(seen: LossObservation) -> bool:
+    """Whether another clip range changes the single-token term anywhere."""
+    other = seen.other_clip
+    return other is not None and _relative(other.value, seen.surrogate.value) > TOLERANCE
+
+
+def _divergence_coordinates(
+    seen: LossObservation, takes_beta: bool, scale: float
+) -> dict[str, str | float]:
+    grid = seen.divergence
+    if grid is None or max(np.abs(grid.value).max(), np.abs(grid.slope).max()) < _ZERO:
+        return {"divergence": "none"}
+    fits = [
+        fit
+        for name, formula in values("divergence").items()
+        if (fit := _fit((name,), formula(grid.new, grid.ref), grid, Clip()))
+    ]
+    best = _best(fits)
+    if best is None:
+        return {}
+    follows = takes_beta and (seen.other_beta is None or abs(seen.other_beta - 2) < 1e-3)
+    return {
+        "divergence": best.names[0],
+        "divergence_weight": _clean(best.factor / scale),
+        "beta_from": "arguments" if follows else "constant",
+    }
+
+
+def _aggregation(seen: LossObservation) -> str | None:
+    """The published or faulty slot weights that fit both widths."""
+    if abs(seen.unit) < _ZERO:
+        return None
+    for name, formula in values("aggregation").items():
+        if all(
+            _relative(_real(w.surrogate / seen.unit, w), _real(formula(w.mask), w)) < TOLERANCE
+            for w in (seen.weights, seen.wider)
+        ):
+            return name
+    return None
+
+
+def _real(weights: Array, of: Weights) -> Array:
+    return np.asarray(weights[of.mask > 0])
+
+
+def _padding(weights: Array, seen: LossObservation) -> str:
+    return "counted" if padding_weight(weights, seen.weights.mask) > TOLERANCE else "masked"
+
+
+def padding_weight(weights: Array, mask: Array) -> float:
+    """The largest weight of a padded slot, relative to the largest of a real one."""
+    size = max(float(np.abs(weights[mask > 0]).max()), 1e-12)
+    return float(np.abs(weights[mask == 0]).max(initial=0.0)) / size
+
+
+def _settle_level(point: dict[str, str | float], seen: LossObservation) -> None:
+    """Decide whether the ratio belongs to the token or to the whole row."""
+    batch, answer = seen.pair
+    for level in ("token", "sequence-mean", "sequence-sum"):
+        if distance(evaluate({**point, "level": level}, batch), answer) < TOLERANCE:
+            point["level"] = level
+            return

@@ -1,0 +1,123 @@
+"""Faults that the source text alone proves, for functions that could not be run.
+
+Only what is certain: a declared parameter that no statement reads, a ratio that divides two
+parameters which are log-probabilities, a keyword that one call forwards and another doesn't.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from rlproof.faults.model import Evidence, Severity
+from rlproof.faults.registry import find
+from rlproof.faults.seen import Place
+from rlproof.judge.findings import Finding
+from rlproof.read.landmarks import advantages_landmarks, calls_in, loss_landmarks, place
+from rlproof.read.names import Slot
+from rlproof.read.targets import Role, Script, Target
+
+_UNREAD = {
+    Role.LOSS: (
+        (Slot.MASK, "MSK001", "slots"),
+        (Slot.CLIP, "SUR008", "clip"),
+        (Slot.BETA, "KLD007", "beta"),
+    ),
+    Role.ADVANTAGES: (
+        (Slot.GROUP_SIZE, "ADV001", "statistics"),
+        (Slot.EPS, "ADV004", "division"),
+    ),
+}
+
+
+def source_findings(script: Script, names: set[str]) -> list[Finding]:
+    """Certain faults of the functions with these names."""
+    found: list[Finding] = []
+    for target in script.targets:
+        if target.name in names:
+            found += _unread(target)
+            found += _divided_log_probs(target)
+            found += _not_forwarded(script, target)
+    return sorted(found, key=lambda f: (f.place.line, f.code))
+
+
+def _unread(target: Target) -> Iterator[Finding]:
+    read = {n.id for n in ast.walk(target.node) if isinstance(n, ast.Name)}
+    marks = _LANDMARKS.get(target.role)
+    for slot, code, landmark in _UNREAD.get(target.role, ()):
+        parameter = target.parameter(slot)
+        if parameter and marks and parameter.name not in read and not _accepts_anything(target):
+            yield _finding(
+                code,
+                marks(target)[landmark],
+                f"the parameter `{parameter.name}` ({slot}) is never read",
+                f"`{parameter.name}` in the body of {target.name}",
+                "never read",
+            )
+
+
+def _accepts_anything(target: Target) -> bool:
+    """`locals()` or a body that is only `...`, `pass` or `raise` reads nothing on purpose."""
+    calls = {n.func.id for n in ast.walk(target.node)
+             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}  # fmt: skip
+    return "locals" in calls or all(isinstance(s, ast.Expr | ast.Pass | ast.Raise) for s in target.node.body)
+
+
+def _divided_log_probs(target: Target) -> Iterator[Finding]:
+    """`new / old` where both sides are the parameters themselves, not their exponentials."""
+    new, old = target.parameter(Slot.NEW), target.parameter(Slot.OLD)
+    if target.role is not Role.LOSS or new is None or old is None:
+        return
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            if _root(node.left) == new.name and _root(node.right) == old.name:
+                yield _finding(
+                    "SUR001",
+                    place(target.name, node),
+                    "the ratio divides log-probabilities; the probability ratio is exp(new − old)",
+                    f"`{ast.unparse(node)}`",
+                    "a quotient of log-probabilities",
+                )
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _not_forwarded(script: Script, target: Target) -> Iterator[Finding]:
+    """The loss is given `**kwargs`, the clip fraction neither those nor a clip range."""
+    if target.role is not Role.TRAIN:
+        return
+    forwarded = any(_has_stars(c) for t in script.of(Role.LOSS) for c in calls_in(target, t.name))
+    for metric in script.of(Role.CLIP_FRACTION):
+        clip = metric.parameter(Slot.CLIP)
+        for call in calls_in(target, metric.name) if clip and forwarded else ():
+            position = [p.name for p in metric.parameters].index(clip.name) if clip else 0
+            named = {keyword.arg for keyword in call.keywords}
+            if clip and clip.name not in named | {None} and len(call.args) <= position:
+                if not _has_stars(call):
+                    yield _finding(
+                        "MET001",
+                        place(target.name, call),
+                        f"{metric.name} is not given the `{clip.name}` that the loss may get",
+                        f"`{ast.unparse(call)}`",
+                        f"`{clip.name}` left at its default",
+                        Severity.WARNING,
+                    )
+
+
+def _has_stars(call: ast.Call) -> bool:
+    return any(keyword.arg is None for keyword in call.keywords)
+
+
+def _finding(
+    code: str, where: Place, message: str, source: str, got: str, severity: Severity | None = None
+) -> Finding:
+    fault = find(code)
+    evidence = Evidence(f"source: {source}", got, "read by the code that it controls")
+    return Finding(fault, severity or fault.severity, where, message, evidence)
+
+
+_LANDMARKS = {Role.LOSS: loss_landmarks, Role.ADVANTAGES: advantages_landmarks}

@@ -1,0 +1,208 @@
+"""Probes of a loss. Each isolates one axis, off-policy, in value and gradient.
+
+Shapes: N probe points, B rows, T slots. Log-probabilities in nats.
+
+1. One row of one token with β = 0: ratio and surrogate, over a grid that leaves the clip range
+   on both sides. What the loss gives for A = 0 at the same point is subtracted.
+2. One token with A = 0 and β = 1: the divergence.
+3. Rows of unequal length at ratio 1: the weight of every slot, padding included, and how the
+   weights change when empty columns are appended.
+4. One row of two tokens with unequal ratios: whether the ratio is per token or per sequence.
+5. Everything at once, at random: the batch that an identified objective must reproduce.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlproof.bind.loss import LossImplementation
+from rlproof.faults.seen import Answer, Batch
+from rlproof.read.names import Slot
+
+Array = NDArray[np.float64]
+LENGTHS = (1, 3, 2)
+WIDTH = 4
+EXTRA = 2
+EPS = 0.2
+OTHER_EPS = 0.35
+_OLD = (-1.0, -2.0)
+_STEPS = (-1.6, -0.6, -0.1, 0.1, 0.5, 0.9)
+_FAR = (-3.0, 2.4)  # ratio 0.05 and 11: beyond any dual-clip cap
+_REF_STEPS = (-0.8, -0.3, 0.4, 1.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One token's term over N points: inputs, value and slope by log π_new."""
+
+    new: Array
+    old: Array
+    ref: Array
+    adv: Array
+    value: Array
+    slope: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """∂L/∂log π_new of every slot (B, T) when all slots are alike, for one width."""
+
+    mask: Array
+    surrogate: Array
+    divergence: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LossObservation:
+    """All answers of one loss."""
+
+    surrogate: Grid
+    other_clip: Grid | None
+    divergence: Grid | None
+    other_beta: float | None
+    """The ratio of the divergence term at β = 2 to that at β = 1, where there is a β."""
+    unit: float
+    """∂L/∂log π_new of a single on-policy token with A = 1."""
+    divergence_unit: float
+    weights: Weights
+    wider: Weights
+    pair: tuple[Batch, Answer]
+    full: tuple[Batch, Answer]
+    mode: str
+
+
+def one_token(new: float, old: float, adv: float, **more: float | None) -> Batch:
+    """A batch of one row with one real token; the reference equals the new policy."""
+    return Batch([[new]], [[old]], [[new]], [adv], [[1]], **more)
+
+
+def observe(loss: LossImplementation) -> LossObservation:
+    """Ask everything.
+
+    Raises:
+        ScriptError: the loss raised on a probe.
+        UnbindableError: it hung or died.
+    """
+    has_beta = loss.target.has(Slot.BETA)
+    has_ref = loss.target.has(Slot.REF)
+    divergence = _divergence_grid(loss, 1.0) if has_ref else None
+    doubled = _divergence_grid(loss, 2.0) if has_ref and has_beta else None
+    unit, divergence_unit = _units(loss)
+    pair, full = _pair(), _everything()
+    answers = loss.many([pair, full])
+    mode = loss.raw(one_token(-1.0, -1.2, 1.0)).get("mode", "")
+    return LossObservation(
+        surrogate=_surrogate_grid(loss, EPS),
+        other_clip=_surrogate_grid(loss, OTHER_EPS) if _clips(loss) else None,
+        divergence=divergence,
+        other_beta=_growth(divergence, doubled),
+        unit=unit,
+        divergence_unit=divergence_unit,
+        weights=_weights(loss, WIDTH),
+        wider=_weights(loss, WIDTH + EXTRA),
+        pair=(pair, answers[0]),
+        full=(full, answers[1]),
+        mode=mode,
+    )
+
+
+def _clips(loss: LossImplementation) -> bool:
+    return any(loss.target.has(slot) for slot in (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH))
+
+
+def _surrogate_grid(loss: LossImplementation, eps: float) -> Grid:
+    points = [
+        (old, old + step, adv)
+        for old, step, adv in product(_OLD, _STEPS, (1.0, -1.0))
+    ] + [(-3.0, -3.0 + step, adv) for step, adv in product(_FAR, (1.0, -1.0))]
+    batches = [one_token(new, old, adv, low=eps, high=eps) for old, new, adv in points]
+    with_adv = loss.many(batches)
+    without = loss.many([batch.but(advantages=[0.0]) for batch in batches])
+    pairs = list(zip(with_adv, without, strict=True))
+    new = np.array([point[1] for point in points])
+    return Grid(
+        new=new,
+        old=np.array([point[0] for point in points]),
+        ref=new,
+        adv=np.array([point[2] for point in points]),
+        value=np.array([a.value - b.value for a, b in pairs]),
+        slope=np.array([a.gradient[0][0] - b.gradient[0][0] for a, b in pairs]),
+    )
+
+
+def _divergence_grid(loss: LossImplementation, beta: float) -> Grid:
+    points = list(product((-1.0, -2.0), _REF_STEPS))
+    batches = [
+        Batch([[new]], [[new]], [[new + step]], [0.0], [[1]], beta=beta) for new, step in points
+    ]
+    answers = loss.many(batches)
+    new = np.array([point[0] for point in points])
+    return Grid(
+        new=new,
+        old=new,
+        ref=new + np.array([point[1] for point in points]),
+        adv=np.zeros(len(points)),
+        value=np.array([answer.value for answer in answers]),
+        slope=np.array([answer.gradient[0][0] for answer in answers]),
+    )
+
+
+def _growth(single: Grid | None, doubled: Grid | None) -> float | None:
+    if single is None or doubled is None:
+        return None
+    size = float(np.abs(single.value).max())
+    return float(np.abs(doubled.value).max()) / size if size > 1e-12 else None
+
+
+def _units(loss: LossImplementation) -> tuple[float, float]:
+    """The slopes that weights are measured in: of the surrogate, and of the divergence."""
+    base = one_token(-1.0, -1.0, 0.0)
+    apart = base.but(ref=[[-0.5]], beta=1.0)
+    up, flat, pulled = loss.many([base.but(advantages=[1.0]), base, apart])
+    return up.gradient[0][0] - flat.gradient[0][0], pulled.gradient[0][0]
+
+
+def _weights(loss: LossImplementation, width: int) -> Weights:
+    has_mask = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
+    lengths = LENGTHS if has_mask else (width,) * len(LENGTHS)
+    mask = [[int(t < length) for t in range(width)] for length in lengths]
+    rows = [[-1.0] * width for _ in lengths]
+    flat = Batch(rows, rows, rows, [0.0] * len(lengths), mask)
+    ref = [[-0.5] * width for _ in lengths]
+    raised, still, pulled = (
+        np.array(answer.gradient)
+        for answer in loss.many(
+            [flat.but(advantages=[1.0] * len(lengths)), flat, flat.but(ref=ref, beta=1.0)]
+        )
+    )
+    return Weights(np.array(mask, dtype=float), raised - still, pulled)
+
+
+def _pair() -> Batch:
+    return Batch(
+        new=[[-0.5, -1.5]],
+        old=[[-1.0, -1.2]],
+        ref=[[-0.5, -1.5]],
+        advantages=[1.0],
+        mask=[[1, 1]],
+        low=0.9,
+        high=4.0,
+    )
+
+
+def _everything() -> Batch:
+    """Three rows, off-policy, with padding: ratios from 0.3 to 2.5, never at a clip bound."""
+    rng = random.Random(5)
+
+    def rows(low: float, high: float) -> list[list[float]]:
+        return [[round(rng.uniform(low, high), 3) for _ in range(WIDTH)] for _ in LENGTHS]
+
+    old = rows(-2.5, -1.2)
+    new = [[round(x + rng.uniform(-1.1, 0.9), 3) for x in row] for row in old]
+    mask = [[int(t < length) for t in range(WIDTH)] for length in LENGTHS]
+    return Batch(new, old, rows(-2.5, -0.5), [1.0, -0.7, 0.4], mask, beta=0.3)

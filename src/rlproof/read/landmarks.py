@@ -1,0 +1,185 @@
+"""Where in a function each step of the objective is written, found by data flow.
+
+A landmark is a statement (or loop) that a finding about that step points at. A step that
+can't be located falls back to the function's `def` line, never to a guess.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from rlproof.faults.seen import Place
+from rlproof.read.flow import Flow
+from rlproof.read.names import Slot
+from rlproof.read.targets import FunctionNode, Target, body_without_doc
+
+_PICKERS = {"min", "max", "minimum", "maximum", "fmin", "fmax", "amin", "amax", "where"}
+_REDUCERS = {"sum", "mean", "nanmean", "masked_mean", "average", "fsum", "dot", "einsum"}
+_SURROGATE = "surrogate"
+
+
+def place(function: str, node: ast.AST) -> Place:
+    """The span of one node."""
+    line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+    start, stop = node.col_offset, node.end_col_offset or 0  # type: ignore[attr-defined]
+    return Place(function, line, end, start, stop)
+
+
+def definition(target: Target) -> Place:
+    """The `def` line of a function."""
+    node = target.node
+    start = node.col_offset
+    return Place(target.name, node.lineno, node.lineno, start, start + len(f"def {node.name}"))
+
+
+def loss_landmarks(target: Target) -> dict[str, Place]:
+    """Landmarks of a loss: ratio, surrogate, sign, divergence, slots, reduce, clip, beta."""
+    found = _LossAnatomy(target).landmarks()
+    spots = {key: place(target.name, node) for key, node in found.items() if node is not None}
+    fallback = definition(target)
+    for key in ("ratio", "surrogate", "sign", "divergence", "slots", "reduce", "clip", "beta"):
+        spots.setdefault(key, fallback)
+    return spots
+
+
+class _LossAnatomy:
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        labels = {p.name: p.slot or f"?{p.name}" for p in target.parameters}
+        first = Flow(target.node, labels)
+        self.surrogate = surrogate_of(first)
+        marks = {self.surrogate: _SURROGATE} if self.surrogate else {}
+        self.flow = Flow(target.node, labels, marks)
+
+    def landmarks(self) -> dict[str, ast.AST | None]:
+        sign = self._sign()
+        loop = self._loop(sign)
+        reduce = self._reduce()
+        return {
+            "ratio": self._meeting(Slot.NEW, Slot.OLD),
+            "surrogate": self._of(self.surrogate),
+            "sign": sign,
+            "divergence": self._meeting(Slot.NEW, Slot.REF),
+            "slots": loop or reduce or sign,
+            "reduce": reduce or loop,
+            "clip": self._first_use(Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH),
+            "beta": self._first_use(Slot.BETA),
+        }
+
+    def _of(self, node: ast.AST | None) -> ast.stmt | None:
+        return self.flow.statement.get(node) if node else None
+
+    def _meeting(self, first: Slot, second: Slot) -> ast.stmt | None:
+        """The statement where two parameters first stand on the two sides of an operator."""
+        for node in self.flow.order:
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div):
+                left, right = self.flow.taints[node.left], self.flow.taints[node.right]
+                for one, other in ((left, right), (right, left)):
+                    if first in one and second in other and second not in one:
+                        return self._of(node)
+        return None
+
+    def _sign(self) -> ast.stmt | None:
+        """Where the surrogate enters the sum: its own statement if that already adds it up."""
+        home = self._of(self.surrogate)
+        if home is None or isinstance(home, ast.AugAssign | ast.Return):
+            return home
+        if any(isinstance(n, ast.USub) for n in ast.walk(home)) or self._reduces(home):
+            return home
+        for node in self.flow.order:
+            later = self.flow.statement[node]
+            if later.lineno > home.lineno and _SURROGATE in self.flow.taints[node]:
+                return later
+        return home
+
+    def _loop(self, sign: ast.stmt | None) -> ast.stmt | None:
+        """The innermost loop over slots: it walks over something tainted, or over a range."""
+        loops = self.flow.loops.get(sign, ()) if sign else ()
+        return loops[-1] if loops else None
+
+    def _reduces(self, statement: ast.stmt) -> bool:
+        return any(
+            isinstance(n, ast.Call) and called(n) in _REDUCERS for n in ast.walk(statement)
+        )
+
+    def _reduce(self) -> ast.stmt | None:
+        """The last statement that sums, averages or divides what holds the surrogate."""
+        last: ast.stmt | None = None
+        for node in self.flow.order:
+            sums = isinstance(node, ast.Call) and called(node) in _REDUCERS
+            divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+            if (sums or divides) and _SURROGATE in self.flow.taints[node]:
+                last = self._of(node)
+        return last
+
+    def _first_use(self, *slots: Slot) -> ast.stmt | None:
+        names = {p.name for p in self.target.parameters if p.slot in slots}
+        for node in self.flow.order:
+            if isinstance(node, ast.Name) and node.id in names:
+                return self._of(node)
+        return None
+
+
+def called(node: ast.Call) -> str:
+    func = node.func
+    return func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
+
+
+def surrogate_of(flow: Flow) -> ast.expr | None:
+    """The choice between two terms; failing that, the product with the advantage."""
+    both = {Slot.NEW, Slot.ADVANTAGES}
+    for node in flow.order:
+        if isinstance(node, ast.Call) and called(node) in _PICKERS and both <= flow.taints[node]:
+            return node
+    for node in flow.order:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            if both <= flow.taints[node]:
+                return node
+    return None
+
+
+def advantages_landmarks(target: Target) -> dict[str, Place]:
+    """Landmarks of an advantage function: the statistics (a span), the division, the result."""
+    body = body_without_doc(target.node)
+    flow = Flow(target.node, {p.name: p.slot or f"?{p.name}" for p in target.parameters})
+    statistics = place(target.name, body[0])
+    tainted = [s for s in body if _touches(flow, s, Slot.REWARDS)]
+    if tainted:
+        first, last = place(target.name, tainted[0]), place(target.name, tainted[-1])
+        statistics = Place(target.name, first.line, last.end_line, first.col, last.end_col)
+    division = _division(flow)
+    spots = {"statistics": statistics, "function": definition(target)}
+    spots["result"] = place(target.name, _last_return(target.node) or body[-1])
+    spots["division"] = place(target.name, division) if division else spots["result"]
+    return spots
+
+
+def _touches(flow: Flow, statement: ast.stmt, slot: Slot) -> bool:
+    inside = (n for n in ast.walk(statement) if isinstance(n, ast.expr))
+    return any(slot in flow.taints.get(node, ()) for node in inside)
+
+
+def _division(flow: Flow) -> ast.stmt | None:
+    """The statement that divides by something made of the rewards: the scale."""
+    found: ast.stmt | None = None
+    for node in flow.order:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            if Slot.REWARDS in flow.taints[node.right]:
+                found = flow.statement[node]
+    return found
+
+
+def _last_return(function: FunctionNode) -> ast.Return | None:
+    returns = [n for n in ast.walk(function) if isinstance(n, ast.Return)]
+    return max(returns, key=lambda n: n.lineno, default=None)
+
+
+def calls_in(target: Target, name: str) -> Iterator[ast.Call]:
+    """Every direct call of a function by its name, in source order."""
+    calls = [
+        node
+        for node in ast.walk(target.node)
+        if isinstance(node, ast.Call) and called(node) == name
+    ]
+    yield from sorted(calls, key=lambda node: (node.lineno, node.col_offset))

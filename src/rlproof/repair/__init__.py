@@ -1,0 +1,1 @@
+"""Suggested edits of the script, located on its syntax tree."""

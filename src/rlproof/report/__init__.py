@@ -1,0 +1,1 @@
+"""Reports: full and concise text, JSON."""

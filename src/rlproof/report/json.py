@@ -1,0 +1,72 @@
+"""The JSON report, schema 1. The schema is a contract: see docs/json.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import rlproof
+from rlproof.judge.findings import FileReport, Finding
+
+SCHEMA = 1
+
+
+def render(reports: Sequence[FileReport]) -> str:
+    """The whole report as one JSON document, the same bytes for the same findings."""
+    import msgspec
+
+    document = {
+        "schema": SCHEMA,
+        "version": rlproof.__version__,
+        "files": [_file(report) for report in reports],
+    }
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    return text.decode() + "\n"
+
+
+def _file(report: FileReport) -> dict[str, Any]:
+    return {
+        "path": report.path,
+        "targets": [
+            {
+                "role": str(target.role),
+                "name": target.name,
+                "line": target.line,
+                "objective": {k: _number(v) for k, v in target.objective.items()},
+                "recipe": target.recipe,
+            }
+            for target in report.targets
+        ],
+        "findings": [_finding(finding) for finding in report.findings],
+        "skipped": [{"check": s.check, "reason": s.reason} for s in report.skipped],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    evidence = finding.evidence
+    return {
+        "code": finding.code,
+        "name": finding.fault.name,
+        "severity": str(finding.severity),
+        "line": finding.place.line,
+        "end_line": finding.place.end_line,
+        "function": finding.place.function,
+        "message": finding.message,
+        "evidence": evidence
+        and {
+            "input": evidence.input,
+            "got": _number(evidence.got),
+            "expected": _number(evidence.expected),
+        },
+        "fix": {"status": "suggested" if finding.diff else "none", "diff": finding.diff},
+    }
+
+
+def _number(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are written as words."""
+    if isinstance(value, list):
+        return [_number(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

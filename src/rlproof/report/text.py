@@ -1,0 +1,177 @@
+"""The reports people read: `full`, one frame per finding, and `concise`, one line each."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
+
+from rlproof.faults.model import Severity, Value
+from rlproof.faults.page import page
+from rlproof.judge.findings import FileReport, Finding
+from rlproof.report.describe import sentence
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_LABEL = 10
+_SHOWN_LINES = 4
+Sources = Mapping[str, Sequence[str]]
+
+
+def concise(reports: Sequence[FileReport]) -> str:
+    """`path:line:column: CODE name [severity] message`, then the summary."""
+    lines = [_headline(r, f) + f" {f.message}" for r in reports for f in r.findings]
+    return "\n".join([*lines, *_skips(reports), summary(reports)]) + "\n"
+
+
+def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
+    """A frame for every error and warning, a line for every note, then what was skipped."""
+    blocks: list[str] = []
+    for report in reports:
+        lines = sources[report.path]
+        blocks += [
+            _frame(report, finding, lines, width)
+            for finding in report.findings
+            if finding.severity is not Severity.NOTE
+        ]
+    notes = [_note(r, f, width) for r in reports for f in r.findings if f.severity is Severity.NOTE]
+    tail = [*notes, *_computed(reports, width), *_skips(reports), summary(reports)]
+    return "\n".join([*blocks, *tail]) + "\n"
+
+
+def _headline(report: FileReport, finding: Finding) -> str:
+    place = finding.place
+    code = click.style(finding.code, fg=_COLOURS[finding.severity], bold=True)
+    name = finding.fault.name
+    return f"{report.path}:{place.line}:{place.col + 1}: {code} {name} [{finding.severity}]"
+
+
+def _frame(report: FileReport, finding: Finding, lines: Sequence[str], width: int) -> str:
+    rows = [
+        _headline(report, finding) + f" in {finding.place.function}",
+        *_excerpt(finding, lines, width),
+        *_evidence(finding, width),
+        *_labelled("why", _first_sentence(page(finding.code).sections["Why is this bad?"]), width),
+        *_fix(finding, width),
+        *_labelled("more", f"rlproof explain {finding.code}", width),
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def _excerpt(finding: Finding, lines: Sequence[str], width: int) -> Iterator[str]:
+    place = finding.place
+    numbers = list(range(place.line, min(place.end_line, len(lines)) + 1))
+    margin = len(str(place.end_line))
+    yield f"{' ' * margin} |"
+    shown = numbers if len(numbers) <= _SHOWN_LINES else [*numbers[:2], 0, numbers[-1]]
+    for number in shown:
+        yield f"{number or '…':>{margin}} | {lines[number - 1]}" if number else f"{'…':>{margin}} |"
+    indent, length = _caret(finding, lines)
+    marks = click.style("^" * length, fg=_COLOURS[finding.severity])
+    first, *rest = textwrap.wrap(finding.message, max(40, width - margin - 4 - indent)) or [""]
+    if indent + length + 1 + len(first) + margin + 3 <= width and not rest:
+        yield f"{' ' * margin} | {' ' * indent}{marks} {first}"
+    else:
+        yield f"{' ' * margin} | {' ' * indent}{marks}"
+        for line in (first, *rest):
+            yield f"{' ' * margin} | {' ' * indent}{line}"
+    yield f"{' ' * margin} |"
+
+
+def _caret(finding: Finding, lines: Sequence[str]) -> tuple[int, int]:
+    """Column and length of the marks under the last line shown."""
+    place = finding.place
+    text = lines[place.end_line - 1] if place.end_line <= len(lines) else ""
+    plain = len(text) - len(text.lstrip())
+    code = text.split("  #")[0].rstrip()
+    if place.line != place.end_line or place.end_col <= place.col:
+        return plain, max(1, len(code) - plain)
+    # ast counts UTF-8 bytes; a terminal shows characters
+    start = len(text.encode()[: place.col].decode(errors="ignore"))
+    stop = len(text.encode()[: place.end_col].decode(errors="ignore"))
+    return start, max(1, stop - start)
+
+
+def _evidence(finding: Finding, width: int) -> Iterator[str]:
+    evidence = finding.evidence
+    if evidence is None:
+        return
+    yield from _labelled("evidence", evidence.input, width)
+    got = click.style(show(evidence.got), fg="red", bold=True)
+    expected = click.style(show(evidence.expected), fg="green", bold=True)
+    yield f"{' ' * (_LABEL + 2)}got {got}   expected {expected}"
+
+
+def show(value: Value) -> str:
+    """A number, a word or a list, short enough to compare by eye."""
+    if isinstance(value, list):
+        shown = [show(item) for item in value[:8]] + ["…"] * (len(value) > 8)
+        return "[" + ", ".join(shown) + "]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _fix(finding: Finding, width: int) -> Iterator[str]:
+    if finding.diff:
+        changes = [
+            line
+            for line in finding.diff.splitlines()
+            if line[:1] in "+-" and line[:3] not in ("+++", "---")
+        ]
+        label = "fix"
+        for line in changes:
+            sign, code = line[0], line[1:].strip()
+            shown = click.style(f"{sign} {code}", fg="green" if sign == "+" else "red")
+            yield f"  {label:<{_LABEL}}{shown}"
+            label = ""
+        return
+    yield from _labelled("fix", finding.fault.remedy, width)
+
+
+def _labelled(label: str, text: str, width: int) -> Iterator[str]:
+    pad = " " * (_LABEL + 2)
+    wrapped = textwrap.wrap(text, max(40, width - _LABEL - 2)) or [""]
+    yield f"  {click.style(f'{label:<{_LABEL}}', bold=True)}{wrapped[0]}"
+    yield from (pad + line for line in wrapped[1:])
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    match = re.match(r".*?\.(?=\s[A-Z]|$)", paragraph)
+    return match[0] if match else paragraph
+
+
+def _note(report: FileReport, finding: Finding, width: int) -> str:
+    label = click.style("note", fg="cyan")
+    text = f"{report.path}:{finding.place.line}: {finding.code} {finding.message}"
+    return f"{label} " + textwrap.fill(text, width - 5, subsequent_indent=" " * 5)
+
+
+def _computed(reports: Sequence[FileReport], width: int) -> Iterator[str]:
+    for report in reports:
+        for target in report.targets:
+            if words := sentence(target):
+                yield textwrap.fill(f"{target.name} computes {words}.", width, subsequent_indent="  ")
+
+
+def _skips(reports: Sequence[FileReport]) -> Iterator[str]:
+    for report in reports:
+        for skip in report.skipped:
+            yield f"{click.style('skipped', fg='magenta')} {report.path}: {skip.check}: {skip.reason}"
+
+
+def summary(reports: Sequence[FileReport]) -> str:
+    """How many findings of each severity, in how much code."""
+    counts = Counter(f.severity for r in reports for f in r.findings)
+    targets = sum(len(r.targets) for r in reports)
+    checked = sum(r.checked for r in reports)
+    seen = f"{_many(targets, 'function')} recognised, {checked} judged by running them"
+    parts = [_many(counts[s], str(s)) for s in Severity if counts[s]]
+    if not parts:
+        return f"No faults found: {seen}."
+    return f"Found {', '.join(parts)}: {seen}."
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

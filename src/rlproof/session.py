@@ -1,0 +1,147 @@
+"""One run of `check`: options resolved, files checked one by one, the exit code decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rlproof.bind.sandbox import DEFAULT_SECONDS
+from rlproof.config import load as load_config
+from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
+from rlproof.faults.model import Severity
+from rlproof.faults.registry import catalogue, matching
+from rlproof.judge.check import check
+from rlproof.judge.findings import FileReport
+from rlproof.read.script import read
+from rlproof.read.source import expand
+from rlproof.repair.suggest import suggest
+from rlproof.report import json, text
+
+_STYLES = ("full", "concise", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of one run, command line over pyproject.toml over defaults."""
+
+    codes: frozenset[str]
+    objective: str | None
+    run: bool
+    seconds: float
+    style: str
+
+    @classmethod
+    def resolve(
+        cls,
+        select: tuple[str, ...],
+        ignore: tuple[str, ...],
+        objective: str | None,
+        run: bool,
+        timeout: float | None,
+        style: str | None,
+    ) -> Options:
+        """Merge the command line with the project's settings.
+
+        Raises:
+            ConfigError: an unknown code, recipe, format or setting.
+        """
+        config = load_config(Path.cwd())
+        chosen = style or config.format or "full"
+        if chosen not in _STYLES:
+            raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(_STYLES)}")
+        return cls(
+            codes=_codes(select or config.select, ignore or config.ignore),
+            objective=objective or config.objective,
+            run=run,
+            seconds=timeout or config.timeout or DEFAULT_SECONDS,
+            style=chosen,
+        )
+
+
+def _codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
+    def all_of(names: tuple[str, ...]) -> set[str]:
+        parts = [part for name in names for part in name.split(",")]
+        try:
+            return {code for part in parts for code in matching(part)}
+        except KeyError as error:
+            raise ConfigError(str(error.args[0])) from None
+
+    chosen = all_of(select) if select else set(catalogue())
+    return frozenset(chosen - all_of(ignore))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run found, and which files could not be read."""
+
+    reports: tuple[FileReport, ...]
+    sources: dict[str, list[str]] = field(default_factory=dict)
+    errors: tuple[RlproofError, ...] = ()
+
+    @property
+    def failures(self) -> list[str]:
+        """One line for each file that could not be checked at all."""
+        return [str(error) for error in self.errors]
+
+    def error(self) -> RlproofError:
+        """The first failure."""
+        return self.errors[0]
+
+    @property
+    def exit_code(self) -> int:
+        """2 for an unreadable file, 1 for findings, 5 for nothing judged, else 0."""
+        codes = {error.exit_code for error in self.errors}
+        if 2 in codes:
+            return 2
+        findings = [f for report in self.reports for f in report.findings]
+        if any(f.severity is not Severity.NOTE for f in findings):
+            return 1
+        return 0 if any(r.checked for r in self.reports) else NothingToCheckError.exit_code
+
+    def without_findings(self) -> Outcome:
+        """Targets only."""
+        return replace(self, reports=tuple(replace(r, findings=()) for r in self.reports))
+
+    def render(self, style: str, width: int) -> str:
+        """The report in one of the formats."""
+        formats: dict[str, Callable[[], str]] = {
+            "full": lambda: text.full(self.reports, self.sources, width),
+            "concise": lambda: text.concise(self.reports),
+            "json": lambda: json.render(self.reports),
+        }
+        return formats[style]()
+
+
+def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
+    """Check files and folders. A file that can't be read does not stop the others.
+
+    Raises:
+        NothingToCheckError: a folder without Python, or no function recognised anywhere.
+        ConfigError: the declared recipe is unknown.
+    """
+    reports: list[FileReport] = []
+    sources: dict[str, list[str]] = {}
+    errors: list[RlproofError] = []
+    for path, named in expand(paths):
+        try:
+            script = read(path)
+            if not script.targets:
+                raise NothingToCheckError(
+                    f"{path}: no GRPO function recognised (a loss, advantages, token log-probs, "
+                    "clip fraction or training loop)"
+                )
+            report = check(
+                script, run=options.run, seconds=options.seconds, objective=options.objective
+            )
+        except ConfigError:
+            raise
+        except RlproofError as error:
+            if named or error.exit_code == 2:
+                errors.append(error)
+            continue
+        reports.append(suggest(script, report.keep(options.codes)))
+        sources[path] = script.source.lines
+    if not reports and not errors:
+        raise NothingToCheckError(f"{', '.join(paths)}: no GRPO function recognised in any file")
+    return Outcome(tuple(reports), sources, tuple(errors))

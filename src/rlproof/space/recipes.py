@@ -1,0 +1,146 @@
+"""Named points of the space: which coordinates a recipe asks for.
+
+A coordinate that a recipe does not list is free. Names are those of the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+Point = Mapping[str, str | float]
+_TOKEN_RATIOS = ("token", "detached")
+_GROUP_STD = ("population-std", "sample-std")
+_CONSTANTS = ("constant-per-sequence", "constant")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A published objective: allowed values per coordinate, and where it was published."""
+
+    name: str
+    source: str
+    coordinates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    clip: str = "any"
+    """`symmetric`, `asymmetric` or `any`."""
+
+    def admits(self, point: Point) -> bool:
+        """Whether no known coordinate of the point contradicts the recipe."""
+        for axis, allowed in self.coordinates.items():
+            if axis in point and point[axis] not in allowed:
+                return False
+        low, high = point.get("clip_low"), point.get("clip_high")
+        if self.clip == "any" or low is None or high is None:
+            return True
+        return (low == high) == (self.clip == "symmetric")
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "grpo",
+            "Shao et al., DeepSeekMath, arXiv:2402.03300",
+            {
+                "baseline": ("group-mean",),
+                "scale": _GROUP_STD,
+                "level": ("token",),
+                "ratio": _TOKEN_RATIOS,
+                "surrogate": ("min-clip", "dual-clip", "unclipped"),
+                "aggregation": ("sequence-mean", "token-mean"),
+            },
+            "symmetric",
+        ),
+        Recipe(
+            "dapo",
+            "Yu et al., DAPO, arXiv:2503.14476",
+            {
+                "baseline": ("group-mean",),
+                "scale": _GROUP_STD,
+                "level": ("token",),
+                "ratio": _TOKEN_RATIOS,
+                "surrogate": ("min-clip", "dual-clip"),
+                "divergence": ("none",),
+                "aggregation": ("token-mean",),
+            },
+        ),
+        Recipe(
+            "dr_grpo",
+            "Liu et al., Understanding R1-Zero-Like Training, arXiv:2503.20783",
+            {
+                "baseline": ("group-mean",),
+                "scale": ("none",),
+                "level": ("token",),
+                "ratio": _TOKEN_RATIOS,
+                "surrogate": ("min-clip", "unclipped"),
+                "aggregation": (*_CONSTANTS, "sequence-sum", "token-mean", "sequence-mean"),
+            },
+        ),
+        Recipe(
+            "gspo",
+            "Zheng et al., GSPO, arXiv:2507.18071",
+            {
+                "baseline": ("group-mean",),
+                "scale": _GROUP_STD,
+                "level": ("sequence-mean",),
+                "surrogate": ("min-clip",),
+                "aggregation": ("sequence-mean",),
+            },
+        ),
+        Recipe(
+            "cispo",
+            "MiniMax-M1, arXiv:2506.13585",
+            {
+                "baseline": ("group-mean",),
+                "scale": _GROUP_STD,
+                "surrogate": ("cispo",),
+                "aggregation": ("token-mean",),
+            },
+        ),
+        Recipe(
+            "rloo",
+            "Ahmadian et al., Back to Basics, arXiv:2402.14740",
+            {"baseline": ("leave-one-out",), "scale": ("none",)},
+        ),
+        Recipe(
+            "reinforce++",
+            "Hu et al., REINFORCE++, arXiv:2501.03262",
+            {
+                "baseline": ("batch-mean",),
+                "scale": ("batch-population-std", "batch-sample-std"),
+                "surrogate": ("min-clip",),
+            },
+        ),
+    )
+}
+DECLARED_AGGREGATIONS: dict[str, tuple[str, ...]] = {
+    "grpo": ("sequence-mean",),
+    "dapo": ("token-mean",),
+    "dr_grpo": _CONSTANTS,
+    "gspo": ("sequence-mean",),
+    "cispo": ("token-mean",),
+}
+"""What a *declared* recipe asks of the aggregation; stricter than what a name tolerates."""
+
+
+def name_of(point: Point) -> str | None:
+    """The first recipe that a point agrees with; None where a needed coordinate is unknown."""
+    if "surrogate" not in point or "aggregation" not in point:
+        return None
+    return next((r.name for r in RECIPES.values() if r.admits(point)), None)
+
+
+def normalise(name: str) -> str:
+    """The canonical spelling of a recipe's name.
+
+    Raises:
+        KeyError: no such recipe; the message names the known ones.
+    """
+    wanted = name.strip().lower().replace("-", "_").replace(" ", "_")
+    wanted = {"drgrpo": "dr_grpo", "reinforce_plus_plus": "reinforce++"}.get(wanted, wanted)
+    if wanted in RECIPES:
+        return wanted
+    near = get_close_matches(wanted, RECIPES, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(RECIPES)}"
+    raise KeyError(f"no recipe is called {name!r}; {hint}")
