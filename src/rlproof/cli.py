@@ -87,7 +87,8 @@ def check(
     outcome = check_paths(paths, options)
     for line in outcome.failures:
         click.echo(f"error: {line}", err=True)
-    _emit(outcome.render(options.style, _width()), output)
+    if outcome.reports or options.style == "json":
+        _emit(outcome.render(options.style, _width()), output)
     sys.exit(outcome.exit_code)
 
 

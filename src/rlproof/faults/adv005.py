@@ -15,7 +15,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         if failed and not function.facts["equal_failures"]:
             trial = failed[0]
             yield Sighting(
-                function.where["division"],
+                function.where["guard"],
                 "the guard compares the std with 0, but rounding leaves a residue that passes it",
                 Evidence(
                     f"rewards [{trial.rewards[0]:g}] * {len(trial.rewards)}, one group",

@@ -14,7 +14,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         if function.facts.get("explodes"):
             got = function.run([1.0, 0.0, 0.0, 0.0], 4)
             yield Sighting(
-                function.where["division"],
+                function.where.get("std", function.where["division"]),
                 "the std is taken over the other members: one success among failures explodes",
                 Evidence(
                     "rewards [1, 0, 0, 0], group_size 4: largest |advantage|, bound √(G−1)",

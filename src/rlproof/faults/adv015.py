@@ -14,7 +14,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         if function.point.get("sign") == "inverted":
             got = [round(x, 4) for x in function.run([0.0, 1.0], 2)]
             yield Sighting(
-                function.where["result"],
+                function.where["difference"],
                 "the advantage is baseline minus reward: the better completion gets the lower one",
                 Evidence("rewards [0, 1], one group", got, [-x for x in got]),
             )

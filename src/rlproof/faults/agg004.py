@@ -31,7 +31,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         if divides_all_slots(loss) and loss.facts.get("explicit_width"):
             one, two = first_weight(loss, padded_column(0)), first_weight(loss, padded_column(1))
             yield Sighting(
-                loss.where["reduce"],
+                loss.where["width"],
                 "the divisor is the padded width: it changes with the longest row of each batch",
                 Evidence(
                     "∂loss/∂logp of one real token, ρ = 1, A = 1, beta = 0, after a padded slot "

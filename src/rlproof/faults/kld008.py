@@ -19,7 +19,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         batch = Batch(rows, rows, rows, [0.0], [[1, 0]], beta=1.0)
         moved = batch.but(ref=[[quarter, half]])
         yield Sighting(
-            loss.where["divergence"],
+            loss.where["penalty"],
             "the penalty is summed over padded slots, the surrogate is not",
             Evidence(
                 "one real and one padded slot, A = 0, beta = 1, π_new = 0.25; π_ref of the padded "

@@ -28,8 +28,9 @@ from rlproof.judge import advantages, loops, losses
 from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect
 from rlproof.judge.source_only import source_findings
 from rlproof.probe.loop import Recorder
-from rlproof.probe.loss import one_token
+from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
+from rlproof.read.anatomy import mutation, random_draw
 from rlproof.read.landmarks import definition, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
@@ -147,12 +148,14 @@ class _Check:
 
     def _loss(self, target: Target) -> LossSeen | None:
         loss = LossImplementation(self.script, target, self.sandbox, self.negative)
-        facts = self._side_effects(loss)
-        values = [loss.raw(one_token(-1.0, -1.1, 1.0), seed).get("value") for seed in (0, 1)]
-        if values[0] != values[1]:
-            facts["random"] = values
-            raise_later = f"{target.name} is random, so its values can't be judged"
-            self.notes.append(Skipped(f"identifying {target.name}", raise_later))
+        self._side_effects(loss)
+        values = [loss.raw(everything(), seed).get("value") for seed in range(8)]
+        if len(set(values)) > 1:
+            other = next(value for value in values if value != values[0])
+            where = random_draw(target) or definition(target)
+            self.other.append((where, {"random": [values[0], other]}))
+            reason = "it draws random numbers, so its values can't be judged"
+            self.notes.append(Skipped(f"identifying {target.name}", reason))
             return None
         self._empty_mask(loss)
         seen = losses.judge(loss)
@@ -172,7 +175,7 @@ class _Check:
         residual = float(seen.facts["residual"])
         if axes:
             reason = f"no known value reproduces its {', '.join(sorted(axes))}"
-        elif residual > losses.TOLERANCE:
+        elif residual > losses.TOLERANCE and not seen.facts["divergence_on_padding"]:
             reason = f"each coordinate fits alone; together they leave a residual of {residual:.2g}"
         else:
             return
@@ -191,12 +194,10 @@ class _Check:
             got = error["type"] if error else "nan"
             self.other.append((where, {"raises": ("a batch without a real token", got)}))
 
-    def _side_effects(self, function: Implementation) -> dict[str, Any]:
-        facts: dict[str, Any] = {}
+    def _side_effects(self, function: Implementation) -> None:
         if function.mutated:
-            facts["mutated"] = sorted(function.mutated)
-        self.other.append((definition(function.target), facts))
-        return facts
+            where = mutation(function.target, function.mutated) or definition(function.target)
+            self.other.append((where, {"mutated": sorted(function.mutated)}))
 
     def _advantages(self, target: Target) -> AdvantagesSeen:
         function = AdvantagesImplementation(self.script, target, self.sandbox)

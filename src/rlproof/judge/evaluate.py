@@ -34,7 +34,7 @@ def evaluate(point: Point, batch: Batch) -> Answer:
 
 def slot_weights(point: Point, mask: Array) -> Array:
     """The weight of every slot (B, T); padding gets its row's weight where it is counted."""
-    weights: Array = values("aggregation")[str(point["aggregation"])](mask)
+    weights: Array = values("aggregation")[str(point.get("aggregation", "token-mean"))](mask)
     if point.get("padding") == "counted":
         weights = np.broadcast_to(weights.max(1, keepdims=True), mask.shape)
     return weights * float(point.get("factor", 1.0))

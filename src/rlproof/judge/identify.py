@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 2e-4
 """Largest relative residual of a fit: above float32 rounding, far below any other formula."""
 _ZERO = 1e-9
+_NO_CAP = 1e9  # so high that a dual clip is a plain one, which comes first
 _CONSTANT = {"sequence-sum": "constant-per-sequence", "sum": "constant"}
 
 
@@ -35,8 +36,13 @@ class Fit:
     clip: Clip = Clip()
 
 
-def identify(seen: LossObservation, takes_clip: bool, takes_beta: bool) -> dict[str, str | float]:
-    """The coordinates that could be identified."""
+def identify(
+    seen: LossObservation, takes_clip: tuple[bool, bool], takes_beta: bool
+) -> dict[str, str | float]:
+    """The coordinates that could be identified.
+
+    `takes_clip` says whether the lower and the upper bound are arguments of the loss.
+    """
     point: dict[str, str | float] = {}
     term = fit_surrogate(seen, takes_clip)
     if term:
@@ -96,14 +102,15 @@ def _fit(names: tuple[str, ...], shape: tuple[Array, Array], grid: Grid, clip: C
     return Fit(names, factor, _relative(factor * model, observed), clip)
 
 
-def fit_surrogate(seen: LossObservation, takes_clip: bool) -> Fit | None:
+def fit_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit | None:
     """Ratio, surrogate and clip bounds of the single-token term."""
     grid = seen.surrogate
+    given = takes_clip if clip_matters(seen) else (False, False)
+    clips = _clips(grid, seen.unit, given)
     fits: list[Fit] = []
     for ratio_name, ratio_formula in values("ratio").items():
         ratio, slope = ratio_formula(grid.new, grid.old)
-        clips = ([Clip(EPS, EPS)] if takes_clip else []) + _measured_clips(grid, seen.unit)
-        for (name, formula), clip in product(values("surrogate").items(), clips or [Clip()]):
+        for (name, formula), clip in product(values("surrogate").items(), clips):
             with np.errstate(all="ignore"):
                 shape = formula(ratio, slope, grid.new, grid.adv, clip)
             fit = _fit((ratio_name, name), shape, grid, clip)
@@ -112,16 +119,16 @@ def fit_surrogate(seen: LossObservation, takes_clip: bool) -> Fit | None:
     return _best(fits)
 
 
-def _measured_clips(grid: Grid, unit: float) -> list[Clip]:
-    """Bounds read off where the term saturates, for constants written into the loss."""
-    if abs(unit) < _ZERO:
-        return []
-    scaled = grid.value / unit
+def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
+    """The bounds given; constants written into the loss, read off where the term saturates."""
+    scaled = grid.value / (unit if abs(unit) > _ZERO else 1.0)
     good, bad = scaled[grid.adv > 0], scaled[grid.adv < 0]
     highs = {_clean(x) for x in (good.max() - 1, -bad.min() - 1) if x > 0}
     lows = {_clean(x) for x in (1 + bad.max(), 1 - good.min()) if 0 < x < 1}
-    caps = {_clean(-bad.min())} or {3.0}
-    return [Clip(*bounds) for bounds in product(sorted(lows), sorted(highs), sorted(caps))]
+    low = [EPS] if given[0] else sorted(lows) or [EPS]
+    high = [EPS] if given[1] else sorted(highs) or [EPS]
+    cap = _clean(-bad.min())
+    return [Clip(a, b, cap if cap > 1.05 * (1 + b) else _NO_CAP) for a, b in product(low, high)]
 
 
 def _clean(x: float) -> float:
@@ -130,11 +137,11 @@ def _clean(x: float) -> float:
 
 
 def _clip_coordinates(
-    term: Fit, seen: LossObservation, takes_clip: bool
+    term: Fit, seen: LossObservation, takes_clip: tuple[bool, bool]
 ) -> dict[str, str | float]:
     if term.names[1] in ("unclipped", "log-prob"):
         return {}
-    moves = takes_clip and seen.other_clip is not None and clip_matters(seen)
+    moves = any(takes_clip) and clip_matters(seen)
     found: dict[str, str | float] = {"clip_low": term.clip.low, "clip_high": term.clip.high}
     if term.names[1] == "dual-clip":
         found["cap"] = term.clip.cap

@@ -8,8 +8,8 @@ from typing import Any
 
 from rlproof.faults.seen import LoopSeen, Place
 from rlproof.probe.loop import Call, LoopObservation, Recorder, Recording
-from rlproof.read.landmarks import calls_in, definition, place
-from rlproof.read.names import Slot
+from rlproof.read.landmarks import called, calls_in, definition, place
+from rlproof.read.names import Slot, words
 from rlproof.read.targets import Role, Target
 
 _STILL = 1e-3  # a numeric gradient shifts log-probs by its step, 1e-3 at most
@@ -253,11 +253,19 @@ def _call_place(target: Target, name: str, line: int) -> Place:
 
 
 def _update_place(target: Target) -> Place:
-    """The last augmented assignment or `.step()` in the loop: where parameters change."""
-    updates = [
-        node
-        for node in ast.walk(target.node)
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript)
-    ]
+    """The last statement that looks like an update of the parameters."""
+    updates = [n for n in ast.walk(target.node) if isinstance(n, ast.stmt) and _is_update(n)]
     last = max(updates, key=lambda n: n.lineno, default=None)
     return place(target.name, last) if last else definition(target)
+
+
+def _is_update(node: ast.AST) -> bool:
+    """An assignment into a table, an augmented one, or a call named like a step."""
+    match node:
+        case ast.AugAssign(op=ast.Sub() | ast.Add(), value=ast.BinOp()):
+            return True
+        case ast.Assign(targets=[ast.Subscript()], value=ast.ListComp()):
+            return True
+        case ast.Expr(value=ast.Call() as call):
+            return bool({"step", "update", "descend"} & set(words(called(call))))
+    return False

@@ -15,7 +15,6 @@ from rlproof.read.landmarks import loss_landmarks
 from rlproof.read.names import Slot
 from rlproof.read.targets import Target
 
-_CLIPS = (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH)
 _REAL_TOKENS = r"\b(real|valid|unpadded|non-?pad\w*|unmasked|response|completion)\s+tokens?\b"
 
 
@@ -23,8 +22,9 @@ def judge(loss: LossImplementation) -> LossSeen:
     """Probe one loss and name what it computes."""
     seen = observe(loss)
     target = loss.target
-    takes_clip = any(target.has(slot) for slot in _CLIPS)
-    point = identify(seen, takes_clip, target.has(Slot.BETA))
+    low = target.has(Slot.CLIP) or target.has(Slot.CLIP_LOW)
+    high = target.has(Slot.CLIP) or target.has(Slot.CLIP_HIGH)
+    point = identify(seen, (low, high), target.has(Slot.BETA))
     return LossSeen(
         function=target.name,
         slots=frozenset(str(p.slot) for p in target.parameters if p.slot),

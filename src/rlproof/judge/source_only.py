@@ -42,7 +42,7 @@ def source_findings(script: Script, names: set[str]) -> list[Finding]:
 
 
 def _unread(target: Target) -> Iterator[Finding]:
-    read = {n.id for n in ast.walk(target.node) if isinstance(n, ast.Name)}
+    read = _read_for_value(target.node)
     marks = _LANDMARKS.get(target.role)
     for slot, code, landmark in _UNREAD.get(target.role, ()):
         parameter = target.parameter(slot)
@@ -50,10 +50,20 @@ def _unread(target: Target) -> Iterator[Finding]:
             yield _finding(
                 code,
                 marks(target)[landmark],
-                f"the parameter `{parameter.name}` ({slot}) is never read",
+                f"the values of the parameter `{parameter.name}` ({slot}) are never read",
                 f"`{parameter.name}` in the body of {target.name}",
-                "never read",
+                "values never read",
             )
+
+
+def _read_for_value(function: ast.AST) -> set[str]:
+    """Names that are read for more than their length or shape."""
+    layout: set[ast.AST] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Name(id="len")) | ast.Attribute(attr="shape"):
+                layout.update(ast.walk(node))
+    return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and n not in layout}
 
 
 def _accepts_anything(target: Target) -> bool:

@@ -45,6 +45,7 @@ class Call:
 class Rollout:
     """The calls from one sampling to the next."""
 
+    epochs: int | None = None
     calls: list[Call] = field(default_factory=list)
 
     def of(self, role: Role) -> list[Call]:
@@ -52,17 +53,30 @@ class Rollout:
         return [call for call in self.calls if call.role is role]
 
     def bursts(self) -> list[Call]:
-        """The first loss call of every burst."""
-        firsts: list[Call] = []
+        """The first loss call of every burst: one per update.
+
+        Where nothing but the loss is called between updates, the number of epochs tells how
+        many bursts one stretch of loss calls holds.
+        """
+        stretches = self._stretches()
+        if len(stretches) == 1 and self.epochs and len(stretches[0]) % self.epochs == 0:
+            size = len(stretches[0]) // self.epochs
+            return stretches[0][::size]
+        return [stretch[0] for stretch in stretches]
+
+    def _stretches(self) -> list[list[Call]]:
+        """Loss calls on the same data with nothing but log-probs between them."""
+        stretches: list[list[Call]] = []
         previous: Call | None = None
         for call in self.calls:
             if call.role is Role.LOSS:
                 if previous is None or not _same_data(previous, call):
-                    firsts.append(call)
+                    stretches.append([])
+                stretches[-1].append(call)
                 previous = call
             elif call.role is not Role.LOG_PROBS:
                 previous = None
-        return firsts
+        return stretches
 
 
 def _same_data(one: Call, other: Call) -> bool:
@@ -149,7 +163,15 @@ class Recorder:
         failure = error and ScriptError(
             error["type"], error["message"], error.get("line"), error.get("function")
         )
-        return Recording(settings, list(_rollouts(calls)), calls, failure)
+        return Recording(settings, list(_rollouts(calls, self._epochs_of(settings))), calls, failure)
+
+    def _epochs_of(self, settings: dict[str, Any]) -> int | None:
+        """How many updates a rollout gets in a run with these settings, if that is a knob."""
+        for parameter in self.target.parameters:
+            if _knob(parameter, _EPOCHS):
+                count = settings.get(parameter.name, _number(parameter))
+                return int(count) or None
+        return None
 
     def _call(self, raw: dict[str, Any], values: list[Any]) -> Call:
         target = self.parts[raw["name"]]
@@ -195,14 +217,14 @@ class Recorder:
         }
 
 
-def _rollouts(calls: list[Call]) -> Iterator[Rollout]:
+def _rollouts(calls: list[Call], epochs: int | None) -> Iterator[Rollout]:
     """A new rollout starts at the first sampling or advantages after a loss call."""
-    current = Rollout()
+    current = Rollout(epochs)
     trained = False
     for call in calls:
         if trained and call.role in (Role.ROLLOUT, Role.ADVANTAGES):
             yield current
-            current, trained = Rollout(), False
+            current, trained = Rollout(epochs), False
         current.calls.append(call)
         trained = trained or call.role is Role.LOSS
     if current.calls:

@@ -93,7 +93,7 @@ def observe(loss: LossImplementation) -> LossObservation:
     divergence = _divergence_grid(loss, 1.0) if has_ref else None
     doubled = _divergence_grid(loss, 2.0) if has_ref and has_beta else None
     unit, divergence_unit = _units(loss)
-    pair, full = _pair(), _everything()
+    pair, full = _pair(), everything()
     answers = loss.many([pair, full])
     mode = loss.raw(one_token(-1.0, -1.2, 1.0)).get("mode", "")
     return LossObservation(
@@ -195,7 +195,7 @@ def _pair() -> Batch:
     )
 
 
-def _everything() -> Batch:
+def everything() -> Batch:
     """Three rows, off-policy, with padding: ratios from 0.3 to 2.5, never at a clip bound."""
     rng = random.Random(5)
 

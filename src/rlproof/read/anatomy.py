@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 
+from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
-from rlproof.read.landmarks import called, surrogate_of
+from rlproof.read.landmarks import called, is_width, place, surrogate_of
 from rlproof.read.names import Slot
 from rlproof.read.targets import Target
+
+_RANDOM = {
+    "bernoulli", "choice", "choices", "dropout", "gauss", "multinomial", "normal", "rand",
+    "rand_like", "randint", "randn", "randn_like", "random", "sample", "shuffle", "uniform",
+}  # fmt: skip
 
 
 def picker(target: Target) -> str | None:
@@ -29,20 +35,30 @@ def divides_by_width(target: Target) -> bool:
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Div)
-        and any(_is_width(inner) for inner in ast.walk(node.right))
+        and any(is_width(inner) for inner in ast.walk(node.right))
         for node in ast.walk(target.node)
     )
 
 
-def _is_width(node: ast.AST) -> bool:
-    """`x.shape[1]` or `x.size(-1)`: one axis, not the number of all slots."""
-    match node:
-        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=index):
-            return not _is_zero(index)
-        case ast.Call(func=ast.Attribute(attr="size"), args=[index]):
-            return not _is_zero(index)
-    return False
+def mutation(target: Target, names: set[str]) -> Place | None:
+    """The first statement that assigns into one of these parameters."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            spots = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(spot, ast.Subscript) and _root(spot) in names for spot in spots):
+                return place(target.name, node)
+    return None
 
 
-def _is_zero(index: ast.expr) -> bool:
-    return isinstance(index, ast.Constant) and index.value == 0
+def random_draw(target: Target) -> Place | None:
+    """The first statement that draws random numbers, by the names of what it calls."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Call) and called(node) in _RANDOM:
+            return place(target.name, node)
+    return None
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

@@ -86,10 +86,35 @@ class Flow:
                 for left, right in zip(target.elts, value.elts, strict=True):
                     self._assign(left, right, node, loops)
                 return
+        if isinstance(target, ast.Tuple) and self._unpack(target, value, node, loops):
+            return
         taint = self._see(value, node, loops)
         if isinstance(value, ast.Call) and "append" in ast.dump(value.func):
             taint |= self._see(target, node, loops)
         self._store(target, taint)
+
+    def _unpack(
+        self, target: ast.Tuple, value: ast.expr, node: ast.stmt, loops: tuple[ast.stmt, ...]
+    ) -> bool:
+        """`a, b = (f(x) for x in (p, q))` and `a, b = map(f, (p, q))`, element by element."""
+        match value:
+            case ast.GeneratorExp(elt=elt, generators=[one]) | ast.ListComp(
+                elt=elt, generators=[one]
+            ) if isinstance(one.iter, ast.Tuple | ast.List):
+                sources, variable = one.iter.elts, one.target
+            case ast.Call(func=ast.Name(id="map"), args=[_, ast.Tuple(elts=sources)]):
+                elt, variable = None, None
+            case _:
+                return False
+        if len(sources) != len(target.elts):
+            return False
+        for part, source in zip(target.elts, sources, strict=True):
+            taint = self._see(source, node, loops)
+            if variable is not None and elt is not None:
+                self._store(variable, taint)
+                taint = self._see(elt, node, loops)
+            self._store(part, taint)
+        return True
 
     def _store(self, target: ast.expr, taint: Taint) -> None:
         match target:
@@ -132,7 +157,7 @@ class Flow:
         self.statement[node] = statement
         self.loops[node] = self.loops[statement] = loops
         self.order.append(node)
-        return self.taints[node]
+        return taint
 
     def _expression(
         self, node: ast.expr, statement: ast.stmt, loops: tuple[ast.stmt, ...]

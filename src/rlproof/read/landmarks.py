@@ -14,8 +14,9 @@ from rlproof.read.flow import Flow
 from rlproof.read.names import Slot
 from rlproof.read.targets import FunctionNode, Target, body_without_doc
 
-_PICKERS = {"min", "max", "minimum", "maximum", "fmin", "fmax", "amin", "amax", "where"}
+_PICKERS = {"min", "max", "minimum", "maximum", "fmin", "fmax", "amin", "amax"}
 _REDUCERS = {"sum", "mean", "nanmean", "masked_mean", "average", "fsum", "dot", "einsum"}
+_CLIPPERS = {"clip", "clamp", "clamp_", "clip_by_value"}
 _SURROGATE = "surrogate"
 
 
@@ -40,6 +41,8 @@ def loss_landmarks(target: Target) -> dict[str, Place]:
     fallback = definition(target)
     for key in ("ratio", "surrogate", "sign", "divergence", "slots", "reduce", "clip", "beta"):
         spots.setdefault(key, fallback)
+    spots.setdefault("penalty", spots["divergence"])
+    spots.setdefault("width", spots["reduce"])
     return spots
 
 
@@ -63,8 +66,10 @@ class _LossAnatomy:
             "divergence": self._meeting(Slot.NEW, Slot.REF),
             "slots": loop or reduce or sign,
             "reduce": reduce or loop,
-            "clip": self._first_use(Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH),
-            "beta": self._first_use(Slot.BETA),
+            "clip": self._first_use(Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH) or self._clip(),
+            "beta": self._first_use(Slot.BETA) or self._scaled_penalty(),
+            "penalty": self._penalty(),
+            "width": self._width(),
         }
 
     def _of(self, node: ast.AST | None) -> ast.stmt | None:
@@ -113,6 +118,41 @@ class _LossAnatomy:
                 last = self._of(node)
         return last
 
+    def _clip(self) -> ast.stmt | None:
+        """Where the ratio is clipped, by whatever bounds."""
+        for node in self.flow.order:
+            if isinstance(node, ast.Call) and called(node) in _CLIPPERS | _PICKERS:
+                taint = self.flow.taints[node]
+                if Slot.NEW in taint and Slot.ADVANTAGES not in taint:
+                    return self._of(node)
+        return None
+
+    def _scaled_penalty(self) -> ast.stmt | None:
+        """Where something that is no parameter multiplies the divergence."""
+        for node in self.flow.order:
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+                sides = self.flow.taints[node.left], self.flow.taints[node.right]
+                if any(Slot.REF in side for side in sides) and any(not side for side in sides):
+                    return self._of(node)
+        return None
+
+    def _penalty(self) -> ast.stmt | None:
+        """Where the divergence is summed apart from the surrogate."""
+        for node in self.flow.order:
+            if isinstance(node, ast.Call) and called(node) in _REDUCERS:
+                taint = self.flow.taints[node]
+                if Slot.REF in taint and Slot.ADVANTAGES not in taint:
+                    return self._of(node)
+        return None
+
+    def _width(self) -> ast.stmt | None:
+        """Where one axis of a shape is the divisor."""
+        for node in self.flow.order:
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+                if any(is_width(inner) for inner in ast.walk(node.right)):
+                    return self._of(node)
+        return None
+
     def _first_use(self, *slots: Slot) -> ast.stmt | None:
         names = {p.name for p in self.target.parameters if p.slot in slots}
         for node in self.flow.order:
@@ -124,6 +164,20 @@ class _LossAnatomy:
 def called(node: ast.Call) -> str:
     func = node.func
     return func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
+
+
+def is_width(node: ast.AST) -> bool:
+    """`x.shape[1]` or `x.size(-1)`: one axis, not the number of rows or of all slots."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=index):
+            return not _is_zero(index)
+        case ast.Call(func=ast.Attribute(attr="size"), args=[index]):
+            return not _is_zero(index)
+    return False
+
+
+def _is_zero(index: ast.expr) -> bool:
+    return isinstance(index, ast.Constant) and index.value == 0
 
 
 def surrogate_of(flow: Flow) -> ast.expr | None:
@@ -152,7 +206,28 @@ def advantages_landmarks(target: Target) -> dict[str, Place]:
     spots = {"statistics": statistics, "function": definition(target)}
     spots["result"] = place(target.name, _last_return(target.node) or body[-1])
     spots["division"] = place(target.name, division) if division else spots["result"]
+    for key, node in (("difference", _difference(flow)), ("guard", _guard(flow))):
+        spots[key] = place(target.name, node) if node else spots["division"]
     return spots
+
+
+def _difference(flow: Flow) -> ast.stmt | None:
+    """The last statement that subtracts one thing made of the rewards from another."""
+    found: ast.stmt | None = None
+    for node in flow.order:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            if Slot.REWARDS in flow.taints[node.left] and Slot.REWARDS in flow.taints[node.right]:
+                found = flow.statement[node]
+    return found
+
+
+def _guard(flow: Flow) -> ast.expr | None:
+    """The comparison of something made of the rewards with a constant."""
+    for node in flow.order:
+        if isinstance(node, ast.Compare) and Slot.REWARDS in flow.taints[node]:
+            if any(isinstance(c, ast.Constant) for c in node.comparators):
+                return node
+    return None
 
 
 def _touches(flow: Flow, statement: ast.stmt, slot: Slot) -> bool:

@@ -31,6 +31,7 @@ def recognise(tree: ast.Module) -> tuple[Target, ...]:
         for node in module_functions(tree)
         if (target := _target(node, CallSites(tree, node.name)))
     ]
+    found = [target for target in found if not _is_helper(target, found, tree)]
     names = {t.name for t in found if t.role in (Role.LOSS, Role.ADVANTAGES)}
     known = {t.name for t in found}
     for node in module_functions(tree):
@@ -59,6 +60,19 @@ class CallSites:
                         yield name
                     case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                         yield name
+
+
+def _is_helper(target: Target, found: list[Target], tree: ast.Module) -> bool:
+    """A loss that only other losses call is a part of theirs."""
+    if target.role is not Role.LOSS:
+        return False
+    everywhere = len(CallSites(tree, target.name).calls)
+    inside = sum(
+        len(CallSites(ast.Module([other.node], []), target.name).calls)
+        for other in found
+        if other.role is Role.LOSS and other is not target
+    )
+    return everywhere > 0 and inside == everywhere
 
 
 def _target(node: FunctionNode, sites: CallSites) -> Target | None:

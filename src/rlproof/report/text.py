@@ -131,7 +131,7 @@ def _fix(finding: Finding, width: int) -> Iterator[str]:
 
 def _labelled(label: str, text: str, width: int) -> Iterator[str]:
     pad = " " * (_LABEL + 2)
-    wrapped = textwrap.wrap(text, max(40, width - _LABEL - 2)) or [""]
+    wrapped = textwrap.wrap(text, max(40, width - _LABEL - 2), break_on_hyphens=False) or [""]
     yield f"  {click.style(f'{label:<{_LABEL}}', bold=True)}{wrapped[0]}"
     yield from (pad + line for line in wrapped[1:])
 
@@ -145,14 +145,18 @@ def _first_sentence(text: str) -> str:
 def _note(report: FileReport, finding: Finding, width: int) -> str:
     label = click.style("note", fg="cyan")
     text = f"{report.path}:{finding.place.line}: {finding.code} {finding.message}"
-    return f"{label} " + textwrap.fill(text, width - 5, subsequent_indent=" " * 5)
+    return f"{label} " + _fill(text, width - 5, " " * 5)
 
 
 def _computed(reports: Sequence[FileReport], width: int) -> Iterator[str]:
     for report in reports:
         for target in report.targets:
             if words := sentence(target):
-                yield textwrap.fill(f"{target.name} computes {words}.", width, subsequent_indent="  ")
+                yield _fill(f"{target.name} computes {words}.", width, "  ")
+
+
+def _fill(text: str, width: int, indent: str) -> str:
+    return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _skips(reports: Sequence[FileReport]) -> Iterator[str]:
