@@ -23,15 +23,32 @@ EXPECTED = {
     "LOP001": (113, 113),
     "MET001": (114, 114),
 }
+GROUPED = """\
+    out = []
+    for k in range(0, len(rewards), group_size):
+        out += _group(rewards[k : k + group_size], eps)
+    return out
+
+
+def _group(rewards, eps):
+    mean = sum(rewards) / len(rewards)
+"""
+RATIO = """\
+            if not mask[i][t]:
+                continue
+            ratio = math.exp(new_logps[i][t] - old_logps[i][t])
+"""
+LOOP = "        for _ in range(epochs):\n"
+OLD = "old_logps = token_logps(theta, rows, tokens)\n"
 REPAIRS = [
-    ("    mean = sum(rewards) / len(rewards)\n", "    out = []\n    for k in range(0, len(rewards), group_size):\n        out += _group(rewards[k : k + group_size], eps)\n    return out\n\n\ndef _group(rewards, eps):\n    mean = sum(rewards) / len(rewards)\n"),
+    ("    mean = sum(rewards) / len(rewards)\n", GROUPED),
     ("/ std for", "/ (std + eps) for"),
-    ("            ratio = new_logps[i][t] / old_logps[i][t]", "            if not mask[i][t]:\n                continue\n            ratio = math.exp(new_logps[i][t] - old_logps[i][t])"),
+    ("            ratio = new_logps[i][t] / old_logps[i][t]\n", RATIO),
     ("max(unclipped", "min(unclipped"),
     ("+= surrogate", "+= -surrogate"),
-    ("        for _ in range(epochs):\n            old_logps = token_logps(theta, rows, tokens)\n", "        old_logps = token_logps(theta, rows, tokens)\n        for _ in range(epochs):\n"),
+    (f"{LOOP}            {OLD}", f"        {OLD}{LOOP}"),
     ("old_logps, mask))\n", 'old_logps, mask, loss_kwargs.get("clip_eps", 0.2)))\n'),
-]  # fmt: skip
+]
 
 
 def test_every_fault_is_found_at_its_line():

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-
 from typing import Any
 
 import click
 
 import rlproof
 from rlproof.errors import NothingToCheckError, RlproofError
-
 
 _EXAMPLES = """\b
 Examples:
@@ -184,5 +182,3 @@ def _width() -> int:
     import shutil
 
     return max(60, min(120, shutil.get_terminal_size((100, 24)).columns))
-
-

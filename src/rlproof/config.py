@@ -57,7 +57,8 @@ def _parse(path: Path) -> Config:
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             raise ConfigError(f"{path}: [tool.rlproof] has no setting {key!r}; {hint}")
         _check_type(path, key, value)
-    return Config(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+    settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+    return Config(**settings)
 
 
 def _check_type(path: Path, key: str, value: Any) -> None:

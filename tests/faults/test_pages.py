@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from tests.support.checking import check_text
 
 from rlproof.faults.page import HEADINGS, page, parse
 from rlproof.faults.registry import catalogue
-from tests.support.checking import check_text
 
 MARKER = re.compile(r"#\s*(error|warning|note):\s*([A-Z]{3}\d{3})\s*$")
 CODES = list(catalogue())

@@ -55,8 +55,8 @@ def rollout(theta, prompts, group_size, max_len, rng):
 '''
 
 
-_SKIP_PADDING = '''            if not mask[i][t]:
-                continue'''
+_SKIP_PADDING = """            if not mask[i][t]:
+                continue"""
 
 
 def _lists(fixes: frozenset[str]) -> str:
@@ -150,18 +150,18 @@ def train(steps=40, prompts=(0, 1, 2), group_size=8, max_len=4, epochs=2, lr=2.0
 def _list_advantages(fixes: frozenset[str]) -> str:
     divisor = "(std + eps)" if "E" in fixes else "std"
     if "G" in fixes:
-        return f'''    result = []
+        return f"""    result = []
     for start in range(0, len(rewards), group_size):
         group = rewards[start : start + group_size]
         mean = sum(group) / len(group)
         std = (sum((r - mean) ** 2 for r in group) / len(group)) ** 0.5
         result += [(r - mean) / {divisor} for r in group]
     return result
-'''
-    return f'''    mean = sum(rewards) / len(rewards)
+"""
+    return f"""    mean = sum(rewards) / len(rewards)
     std = (sum((r - mean) ** 2 for r in rewards) / len(rewards)) ** 0.5
     return [(r - mean) / {divisor} for r in rewards]
-'''
+"""
 
 
 def _numpy(fixes: frozenset[str]) -> str:

@@ -522,3 +522,439 @@ BUILT_LOSSES = tuple(
     for term, total, recipe in _PAIRS
     for library in ("list", "numpy", "torch")
 )
+
+# --- Losses written by hand -----------------------------------------------------------------
+
+_CLIPPED = {"ratio": "token", "surrogate": "min-clip", "surrogate_weight": -1.0,
+            "padding": "masked", "level": "token"}  # fmt: skip
+
+LOSSES = (
+    Variant(
+        "nll-names",
+        '''
+        import torch
+
+        def ppo_loss(nll, old_nll, adv, mask, clip=0.2):
+            """nll = -log pi of the sampled tokens, so that the ratio is exp(old - new)."""
+            ratio = torch.exp(old_nll - nll)
+            surr = torch.min(ratio * adv[:, None], ratio.clamp(1 - clip, 1 + clip) * adv[:, None])
+            return -(surr * mask).sum() / mask.sum()
+        ''',
+        {"ppo_loss": {**_CLIPPED, "aggregation": "token-mean", "divergence": "none"}},
+        "grpo",
+    ),
+    Variant(
+        "negative-log-probs-by-value",
+        '''
+        import math
+
+        def token_logps(theta, rows, tokens):
+            """Cross entropy of every token."""
+            out = []
+            for p, line in zip(rows, tokens):
+                z = math.log(sum(math.exp(x) for x in theta[p]))
+                out.append([z - theta[p][t] for t in line])
+            return out
+
+        def loss(new_logps, old_logps, advantages, mask, clip_eps=0.2):
+            total = count = 0
+            for i in range(len(mask)):
+                for j in range(len(mask[i])):
+                    if mask[i][j]:
+                        ratio = math.exp(old_logps[i][j] - new_logps[i][j])
+                        low = min(max(ratio, 1 - clip_eps), 1 + clip_eps)
+                        total += min(ratio * advantages[i], low * advantages[i])
+                        count += 1
+            return -total / count
+        ''',
+        {"loss": {**_CLIPPED, "aggregation": "token-mean", "divergence": "none"}},
+        "grpo",
+    ),
+    Variant(
+        "detached-ratio-torch",
+        """
+        import torch
+
+        def compute_loss(per_token_logps, ref_per_token_logps, advantages, completion_mask, beta=0.04):
+            kl = torch.exp(ref_per_token_logps - per_token_logps)
+            kl = kl - (ref_per_token_logps - per_token_logps) - 1
+            gain = torch.exp(per_token_logps - per_token_logps.detach()) * advantages.unsqueeze(1)
+            per_token_loss = -(gain - beta * kl)
+            lengths = completion_mask.sum(dim=1)
+            return ((per_token_loss * completion_mask).sum(dim=1) / lengths).mean()
+        """,
+        {"compute_loss": {"ratio": "detached", "surrogate": "unclipped", "divergence": "k3",
+                          "divergence_weight": 1.0, "aggregation": "sequence-mean",
+                          "level": "token"}},
+        "grpo",
+    ),
+    Variant(
+        "reinforce-lists",
+        """
+        def reinforce_loss(logprobs, advantages, mask):
+            picked = [lp * a for row, a, m in zip(logprobs, advantages, mask)
+                      for lp, keep in zip(row, m) if keep]
+            return -sum(picked) / len(picked)
+        """,
+        {"reinforce_loss": {"surrogate": "log-prob", "aggregation": "token-mean",
+                            "surrogate_weight": -1.0, "divergence": "none"}},
+    ),
+    Variant(
+        "reinforce-torch",
+        """
+        import torch
+
+        def pg_loss(logprobs, advantages, mask):
+            seq_logp = (logprobs * mask).sum(-1)
+            return -(seq_logp * advantages).mean()
+        """,
+        {"pg_loss": {"surrogate": "log-prob", "aggregation": "sequence-sum"}},
+    ),
+    Variant(
+        "rloo-two-functions",
+        """
+        import numpy as np
+
+        def rloo_advantages(rewards, group_size):
+            r = np.asarray(rewards, dtype=float).reshape(-1, group_size)
+            return (r - (r.sum(1, keepdims=True) - r) / (group_size - 1)).ravel()
+
+        def rloo_loss(logprobs, advantages, mask):
+            return -np.mean(np.asarray(advantages) * (np.asarray(logprobs) * mask).sum(axis=1))
+        """,
+        {"rloo_advantages": {"baseline": "leave-one-out", "scale": "none"},
+         "rloo_loss": {"surrogate": "log-prob", "aggregation": "sequence-sum"}},
+        "rloo",
+    ),
+    Variant(
+        "cispo-torch",
+        '''
+        import torch
+
+        def cispo_loss(logps, old_logps, advantages, mask, eps_low=1.0, eps_high=2.0):
+            """Clipped importance weight, stopped; gradient through log pi only."""
+            weight = torch.exp(logps - old_logps).clamp(1 - eps_low, 1 + eps_high).detach()
+            return -(weight * advantages[:, None] * logps * mask).sum() / mask.sum()
+        ''',
+        {"cispo_loss": {"ratio": "token", "surrogate": "cispo", "aggregation": "token-mean"}},
+        "cispo",
+    ),
+    Variant(
+        "cispo-hard-coded-torch",
+        """
+        import torch
+
+        def loss_fn(log_probs, old_log_probs, advantages, mask):
+            with torch.no_grad():
+                is_weight = torch.exp(log_probs - old_log_probs).clamp(max=3.0)
+            objective = is_weight * advantages.view(-1, 1) * log_probs
+            return -(objective * mask).sum() / mask.sum().clamp(min=1)
+        """,
+        {"loss_fn": {"ratio": "token", "surrogate": "cispo", "aggregation": "token-mean",
+                     "clip_high": 2.0}},
+        "cispo",
+    ),
+    Variant(
+        "gspo-torch",
+        '''
+        import torch
+
+        def gspo_loss(logps, old_logps, advantages, mask, eps_low=3e-4, eps_high=4e-4):
+            """One ratio per sequence: the geometric mean of its token ratios."""
+            lengths = mask.sum(-1).clamp(min=1)
+            log_ratio = ((logps - old_logps) * mask).sum(-1) / lengths
+            s = log_ratio.exp()
+            surr = torch.min(s * advantages, s.clamp(1 - eps_low, 1 + eps_high) * advantages)
+            return -surr.mean()
+        ''',
+        {"gspo_loss": {"ratio": "token", "surrogate": "min-clip", "level": "sequence-mean",
+                       "aggregation": "sequence-mean"}},
+        "gspo",
+    ),
+    Variant(
+        "gspo-lists",
+        """
+        from math import exp
+
+        def gspo_loss(logps, old_logps, advantages, mask, eps=0.2):
+            total = 0.0
+            for new, old, m, a in zip(logps, old_logps, mask, advantages):
+                n = sum(m)
+                s = exp(sum((x - y) * k for x, y, k in zip(new, old, m)) / n)
+                total += min(s * a, max(1 - eps, min(1 + eps, s)) * a)
+            return -total / len(mask)
+        """,
+        {"gspo_loss": {"surrogate": "min-clip", "level": "sequence-mean",
+                       "aggregation": "sequence-mean"}},
+        "gspo",
+    ),
+    Variant(
+        "gspo-numpy",
+        """
+        import numpy as np
+
+        def sequence_policy_loss(logps, old_logps, advantages, mask, clip_eps=0.2):
+            log_ratio = ((logps - old_logps) * mask).sum(1) / mask.sum(1)
+            s = np.exp(log_ratio)
+            return -np.minimum(s * advantages, np.clip(s, 1 - clip_eps, 1 + clip_eps) * advantages).mean()
+        """,
+        {"sequence_policy_loss": {"surrogate": "min-clip", "level": "sequence-mean",
+                                  "aggregation": "sequence-mean"}},
+        "gspo",
+    ),
+    Variant(
+        "k3-numpy",
+        """
+        import numpy as np
+
+        def grpo_loss(new_logps, old_logps, ref_logps, advantages, mask, *, clip_eps=0.2, beta=0.04):
+            r = np.exp(new_logps - old_logps)
+            gain = np.minimum(r * advantages[:, None],
+                              np.clip(r, 1 - clip_eps, 1 + clip_eps) * advantages[:, None])
+            gap = ref_logps - new_logps
+            kl = np.expm1(gap) - gap
+            return ((beta * kl - gain) * mask).sum() / mask.sum()
+        """,
+        {"grpo_loss": {**_CLIPPED, "divergence": "k3", "divergence_weight": 1.0,
+                       "beta_from": "arguments", "aggregation": "token-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "k2-torch",
+        """
+        import torch
+
+        def policy_loss(logps, old_logps, ref_logps, advantages, mask, clip_eps=0.2, kl_coef=0.1):
+            ratio = torch.exp(logps - old_logps)
+            adv = advantages.unsqueeze(-1).expand_as(ratio)
+            surr = torch.min(ratio * adv, ratio.clamp(1 - clip_eps, 1 + clip_eps) * adv)
+            penalty = 0.5 * (logps - ref_logps).square()
+            return ((kl_coef * penalty - surr) * mask).sum() / mask.sum()
+        """,
+        {"policy_loss": {**_CLIPPED, "divergence": "k2", "divergence_weight": 1.0,
+                         "aggregation": "token-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "absolute-difference-lists",
+        """
+        import math
+
+        def grpo_loss(logps, old_logps, ref_logps, advantages, mask, beta=0.05, clip_eps=0.2):
+            total, n = 0.0, 0
+            for i, row in enumerate(mask):
+                for t, keep in enumerate(row):
+                    if keep == 0:
+                        continue
+                    r = math.exp(logps[i][t] - old_logps[i][t])
+                    c = sorted((1 - clip_eps, r, 1 + clip_eps))[1]
+                    total -= min(r * advantages[i], c * advantages[i])
+                    total += beta * abs(logps[i][t] - ref_logps[i][t])
+                    n += 1
+            return total / n
+        """,
+        {"grpo_loss": {**_CLIPPED, "divergence": "absolute", "divergence_weight": 1.0,
+                       "aggregation": "token-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "k1-in-the-reward",
+        '''
+        import numpy as np
+
+        def shape_rewards(rewards, logps, ref_logps, mask, beta=0.05):
+            """r - beta * sum over the sequence of log pi - log pi_ref."""
+            kl = ((logps - ref_logps) * mask).sum(axis=1)
+            return rewards - beta * kl
+
+        def group_advantages(rewards, group_size):
+            g = rewards.reshape(-1, group_size)
+            return ((g - g.mean(1, keepdims=True)) / (g.std(1, keepdims=True) + 1e-6)).reshape(-1)
+
+        def policy_loss(logps, old_logps, advantages, mask, clip_eps=0.2):
+            ratio = np.exp(logps - old_logps)
+            adv = advantages[:, None]
+            surr = np.minimum(ratio * adv, np.clip(ratio, 1 - clip_eps, 1 + clip_eps) * adv)
+            return -(surr * mask).sum() / mask.sum()
+        ''',
+        {"group_advantages": {"baseline": "group-mean", "scale": "population-std"},
+         "policy_loss": {**_CLIPPED, "divergence": "none", "aggregation": "token-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "beta-hard-coded-torch",
+        """
+        import torch
+
+        EPS, BETA = 0.2, 0.04
+
+        def masked_mean(x, mask):
+            return (x * mask).sum(-1) / mask.sum(-1).clamp(min=1)
+
+        def grpo_loss(logp, old_logp, ref_logp, advantages, mask):
+            ratio = torch.exp(logp - old_logp)
+            a = advantages[:, None]
+            pg = -torch.minimum(ratio * a, torch.clip(ratio, 1 - EPS, 1 + EPS) * a)
+            diff = ref_logp - logp
+            kl = torch.exp(diff) - diff - 1.0
+            return masked_mean(pg + BETA * kl, mask).mean(), {"kl": masked_mean(kl, mask).mean()}
+        """,
+        {"grpo_loss": {**_CLIPPED, "divergence": "k3", "divergence_weight": 0.04,
+                       "beta_from": "constant", "clip_from": "constant",
+                       "aggregation": "sequence-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "beta-hard-coded-lists",
+        """
+        import math
+
+        def loss(new, old, ref, adv, mask):
+            out = []
+            for i in range(len(new)):
+                acc = 0.0
+                for j in range(len(new[i])):
+                    w = math.exp(new[i][j] - old[i][j])
+                    pg = min(w * adv[i], min(1.2, max(0.8, w)) * adv[i])
+                    d = ref[i][j] - new[i][j]
+                    acc += mask[i][j] * (0.01 * (math.exp(d) - d - 1) - pg)
+                out.append(acc / max(1, sum(mask[i])))
+            return sum(out) / len(out)
+        """,
+        {"loss": {**_CLIPPED, "divergence": "k3", "divergence_weight": 0.01,
+                  "beta_from": "constant", "aggregation": "sequence-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "objective-to-maximise-lists",
+        '''
+        import math
+
+        def grpo_objective(logps, old_logps, ref_logps, advantages, mask, clip_eps=0.2, beta=0.04):
+            """The objective that training maximises, by gradient ascent."""
+            total = count = 0.0
+            for i, a in enumerate(advantages):
+                for t, keep in enumerate(mask[i]):
+                    if keep:
+                        r = math.exp(logps[i][t] - old_logps[i][t])
+                        d = ref_logps[i][t] - logps[i][t]
+                        total += min(r * a, min(max(r, 1 - clip_eps), 1 + clip_eps) * a)
+                        total -= beta * (math.exp(d) - d - 1)
+                        count += 1
+            return total / count
+        ''',
+        {"grpo_objective": {"ratio": "token", "surrogate": "min-clip", "surrogate_weight": 1.0,
+                            "divergence": "k3", "divergence_weight": -1.0,
+                            "aggregation": "token-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "objective-to-maximise-torch",
+        '''
+        import torch
+
+        def surrogate(logps, old_logps, advantages, mask, clip_eps=0.2):
+            """Clipped surrogate J; maximise it."""
+            ratio = (logps - old_logps).exp()
+            adv = advantages[:, None]
+            j = torch.minimum(ratio * adv, ratio.clamp(1 - clip_eps, 1 + clip_eps) * adv)
+            return (j * mask).sum() / mask.sum()
+
+        def train(model, batches, lr=0.1):
+            for ids, old, adv, mask in batches:
+                logps = model(ids)
+                grads = torch.autograd.grad(surrogate(logps, old, adv, mask), model.parameters())
+                with torch.no_grad():
+                    for p, g in zip(model.parameters(), grads):
+                        p.add_(lr * g)
+        ''',
+        {"surrogate": {"ratio": "token", "surrogate": "min-clip", "surrogate_weight": 1.0,
+                       "aggregation": "token-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "metrics-in-a-dict-torch",
+        """
+        import torch
+
+        def grpo_step_loss(new_logps, old_logps, advantages, response_mask, *, clip_low=0.2, clip_high=0.28):
+            mask = response_mask.float()
+            log_ratio = new_logps - old_logps
+            ratio = torch.exp(log_ratio)
+            adv = advantages.reshape(-1, 1)
+            clipped = torch.where(
+                ratio < 1 - clip_low, torch.full_like(ratio, 1 - clip_low),
+                torch.where(ratio > 1 + clip_high, torch.full_like(ratio, 1 + clip_high), ratio),
+            )
+            per_token = -torch.minimum(ratio * adv, clipped * adv)
+            loss = (per_token * mask).sum() / mask.sum().clamp(min=1)
+            with torch.no_grad():
+                frac = ((ratio < 1 - clip_low) | (ratio > 1 + clip_high)).float()
+                frac = (frac * mask).sum() / mask.sum().clamp(min=1)
+            return {"clip_frac": frac, "loss": loss}
+        """,
+        {"grpo_step_loss": {**_CLIPPED, "divergence": "none", "aggregation": "token-mean"}},
+        "dapo",
+    ),
+    Variant(
+        "gather-inside-a-helper-torch",
+        """
+        import torch
+        import torch.nn.functional as F
+
+        def selected_logps(logits, labels):
+            logp = F.log_softmax(logits.float(), dim=-1)
+            return logp.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+
+        def grpo_loss(logps, old_logps, advantages, loss_mask, epsilon=0.2):
+            keep = loss_mask.to(logps.dtype)
+            coef_1 = torch.exp(logps - old_logps)
+            coef_2 = torch.clamp(coef_1, 1 - epsilon, 1 + epsilon)
+            per_token_loss1 = coef_1 * advantages.view(-1, 1)
+            per_token_loss2 = coef_2 * advantages.view(-1, 1)
+            per_token_loss = -torch.min(per_token_loss1, per_token_loss2)
+            return ((per_token_loss * keep).sum(-1) / keep.sum(-1).clamp(min=1.0)).mean()
+        """,
+        {"grpo_loss": {**_CLIPPED, "divergence": "none", "aggregation": "sequence-mean"}},
+        "grpo",
+    ),
+    Variant(
+        "dr-grpo-two-functions",
+        """
+        import torch
+
+        MAX_TOKENS = 64
+
+        def group_advantages(rewards, num_generations):
+            r = rewards.view(-1, num_generations)
+            return (r - r.mean(-1, keepdim=True)).view(-1)
+
+        def dr_grpo_loss(logps, old_logps, advantages, mask, clip_eps=0.2):
+            ratio = torch.exp(logps - old_logps)
+            a = advantages.unsqueeze(1)
+            s = torch.min(ratio * a, ratio.clamp(1 - clip_eps, 1 + clip_eps) * a)
+            return -(s * mask).sum(-1).div(MAX_TOKENS).mean()
+        """,
+        {"group_advantages": {"baseline": "group-mean", "scale": "none"},
+         "dr_grpo_loss": {**_CLIPPED, "aggregation": "constant-per-sequence", "factor": 1 / 64}},
+        "dr_grpo",
+    ),
+    Variant(
+        "reinforce-plus-plus-two-functions",
+        """
+        import numpy as np
+
+        def whiten_advantages(rewards):
+            return (rewards - rewards.mean()) / (rewards.std() + 1e-8)
+
+        def actor_loss(logprobs, old_logprobs, advantages, mask, cliprange=0.2):
+            ratio = np.exp(logprobs - old_logprobs)
+            adv = advantages[:, None]
+            pg1, pg2 = -adv * ratio, -adv * np.clip(ratio, 1 - cliprange, 1 + cliprange)
+            return np.sum(np.maximum(pg1, pg2) * mask) / np.sum(mask)
+        """,
+        {"whiten_advantages": {"baseline": "batch-mean", "scale": "batch-population-std"},
+         "actor_loss": {**_CLIPPED, "aggregation": "token-mean"}},
+        "reinforce++",
+    ),
+)

@@ -18,7 +18,11 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             yield Sighting(
                 function.where["division"],
                 "a group of identical rewards is divided by its zero spread: nothing guards it",
-                Evidence(f"rewards [{rewards}], group_size {trial.group_size}", trial.text, _zeros(trial.rewards)),
+                Evidence(
+                    f"rewards [{rewards}], group_size {trial.group_size}",
+                    trial.text,
+                    _zeros(trial.rewards),
+                ),
             )
 
 

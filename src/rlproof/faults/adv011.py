@@ -28,7 +28,7 @@ FAULT = Fault(
     name="std-not-applied",
     severity=Severity.ERROR,
     summary="std is a comparison result, or computed and never used",
-    remedy="divide by the std that is computed, or stop computing it and say that rewards are only centred",
+    remedy="divide by the std, or stop computing it and say that rewards are only centred",
     views="CS",
     detect=detect,
 )

@@ -13,9 +13,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     for loop in seen.loops:
         if found := loop.facts["refreshed"]:
             olds = found["olds"]
-            metric = (
-                "; the clip fraction can only be 0 because of it" if found["metric"] else ""
-            )
+            metric = "; the clip fraction can only be 0 because of it" if found["metric"] else ""
             yield Sighting(
                 loop.where["refreshed"],
                 "old log-probs are recomputed for every update of one rollout, so the ratio is "

@@ -52,9 +52,9 @@ class Plant:
     value: str
     instead: str
     formula: Callable[..., Any]
-    landmark: str
-    """The statement of the script to blame: a key of `LossSeen.where`."""
-    blame: str
+    landmark: str = ""
+    """The statement to blame, a key of `LossSeen.where`; empty if `detect` does the reporting."""
+    blame: str = ""
     """One sentence for the report."""
     fits: Callable[[LossSeen], bool] | None = None
     """Whether this fault, of several with the same values, is the one written here."""

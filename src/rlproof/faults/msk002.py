@@ -22,7 +22,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             one, two = first_weight(loss, padded_column(0)), first_weight(loss, padded_column(1))
             yield Sighting(
                 loss.where["slots"],
-                "padded slots are counted in the denominator: real tokens weigh 1/(B·T), not 1/Σmask",
+                "padded slots are counted in the denominator: a real token weighs 1/(B·T), "
+                "not 1/Σmask",
                 Evidence(
                     "∂loss/∂logp of one real token, ρ = 1, A = 1, beta = 0, after a padded slot "
                     "is appended to its row",
@@ -44,9 +45,6 @@ FAULT = Fault(
         value="all-slots",
         instead="token-mean",
         formula=formula,
-        landmark="slots",
-        blame="",
-        fits=lambda loss: False,
     ),
     detect=detect,
 )

@@ -29,6 +29,6 @@ FAULT = Fault(
         instead="min-clip",
         formula=formula,
         landmark="surrogate",
-        blame="min(ρ, clip(ρ))·A is not min(ρ·A, clip(ρ)·A): for A < 0 the clip acts on the wrong side",
+        blame="min(ρ, clip(ρ))·A is not min(ρ·A, clip(ρ)·A): for A < 0 it clips the wrong side",
     ),
 )

@@ -17,7 +17,9 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             continue
         batch = Batch([[-0.1]], [[-2.0]], [[-0.1]], [1.0], [[1]])
         got = [loss.run(batch.but(low=eps, high=eps)).value for eps in (0.2, 0.5)]
-        expected = [loss.predict(_clipping(loss.point), batch.but(low=e, high=e)) for e in (0.2, 0.5)]
+        expected = [
+            loss.predict(_clipping(loss.point), batch.but(low=e, high=e)) for e in (0.2, 0.5)
+        ]
         yield Sighting(
             loss.where["clip"],
             "the clip range is a parameter that changes nothing",

@@ -76,7 +76,7 @@ def _fit(seen: AdvantagesObservation, baseline: str, scale: str) -> tuple[float,
         observed.append(np.array(trial.got))
     model, got = np.concatenate(models), np.concatenate(observed)
     factor = float(model @ got) / float(model @ model)
-    residual = float(np.linalg.norm(factor * model - got) / max(np.linalg.norm(got), 1e-12))
+    residual = float(np.linalg.norm(factor * model - got)) / max(float(np.linalg.norm(got)), 1e-12)
     return (residual, factor) if residual < _TOLERANCE else None
 
 
@@ -89,7 +89,9 @@ def _stabiliser(close: tuple[Trial, ...], scale: str) -> dict[str, str | float]:
             return {}
         spread = trial.rewards[1] * (0.5**0.5 if sample else 0.5)
         effective = trial.rewards[1] / 2 / trial.got[1]
-        found.append((effective - spread, (effective**2 - spread**2) ** 0.5 if effective > spread else 0))
+        found.append(
+            (effective - spread, (effective**2 - spread**2) ** 0.5 if effective > spread else 0)
+        )
     added, inside = zip(*found, strict=True)
     if max(map(abs, added)) < 1e-12:
         return {"eps": 0.0}
@@ -137,5 +139,3 @@ def _promises_std(target: Target) -> bool:
     )
     words = r"divided by|normali[sz]ed|standard deviation|z-score|\bstd\b"
     return not switch and bool(re.search(words, target.doc, re.IGNORECASE))
-
-

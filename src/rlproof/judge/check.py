@@ -26,6 +26,7 @@ from rlproof.faults.seen import (
 )
 from rlproof.judge import advantages, loops, losses
 from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect
+from rlproof.judge.identify import TOLERANCE
 from rlproof.judge.source_only import source_findings
 from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
@@ -37,7 +38,9 @@ from rlproof.read.targets import Role, Script, Target
 from rlproof.space import recipes
 
 S = TypeVar("S")
-_DOC_TOKENS = r"(averag|mean)\w*\s+over\s+(all\s+|the\s+)*(real|valid|response|completion)?\s*tokens"
+_DOC_TOKENS = (
+    r"(averag|mean)\w*\s+over\s+(all\s+|the\s+)*(real|valid|response|completion)?\s*tokens"
+)
 
 
 def check(
@@ -118,8 +121,10 @@ class _Check:
 
     def _assemble(self, seen: Seen, findings: list[Finding]) -> FileReport:
         skipped = [Skipped(f"running {n}", r) for n, r in self.reasons.items()] + self.notes
-        judged = {s.function for s in (*seen.losses, *seen.advantages, *seen.metrics, *seen.loops)}
-        points = {s.function: dict(s.point) for s in (*seen.losses, *seen.advantages)}
+        judged = {loss.function for loss in seen.losses} | {a.function for a in seen.advantages}
+        judged |= {m.function for m in seen.metrics} | {loop.function for loop in seen.loops}
+        points = {s.function: dict(s.point) for s in seen.losses}
+        points |= {s.function: dict(s.point) for s in seen.advantages}
         shared = dict(seen.advantages[0].point) if len(seen.advantages) == 1 else {}
         return FileReport(
             self.script.source.path,
@@ -175,7 +180,7 @@ class _Check:
         residual = float(seen.facts["residual"])
         if axes:
             reason = f"no known value reproduces its {', '.join(sorted(axes))}"
-        elif residual > losses.TOLERANCE and not seen.facts["divergence_on_padding"]:
+        elif residual > TOLERANCE and not seen.facts["divergence_on_padding"]:
             reason = f"each coordinate fits alone; together they leave a residual of {residual:.2g}"
         else:
             return
@@ -227,7 +232,11 @@ class _Check:
     def _gradient(self, target: Target) -> None:
         """Whether a numeric gradient puts the parameters back when the function raises."""
         function, theta = target.parameter(Slot.FUNCTION), target.parameter(Slot.THETA)
-        if function is None or theta is None or any(p.required and not p.slot for p in target.parameters):
+        if (
+            function is None
+            or theta is None
+            or any(p.required and not p.slot for p in target.parameters)
+        ):
             return
         table = [[0.5, -0.5, 0.25, 0.0], [0.1, 0.2, 0.3, 0.4]]
         arguments = {function.name: ["function", "raises"], theta.name: ["list", table]}

@@ -81,4 +81,5 @@ def _gather(slope: Array, weights: Array, point: Point, mask: Array) -> Array:
     if point.get("level", "token") == "token":
         return weighted
     shared = weighted.sum(1, keepdims=True) * mask
-    return shared / mask.sum(1, keepdims=True) if point["level"] == "sequence-mean" else shared
+    lengths = mask.sum(1, keepdims=True) if point["level"] == "sequence-mean" else 1.0
+    return np.asarray(shared / lengths)

@@ -81,7 +81,7 @@ def detect(seen: Seen) -> list[Finding]:
 
 def _sightings(fault: Fault, seen: Seen) -> Iterator[Sighting]:
     try:
-        if fault.plant:
+        if fault.plant and fault.plant.landmark:
             yield from _coordinate(fault.plant, seen)
         if fault.detect:
             yield from fault.detect(seen)

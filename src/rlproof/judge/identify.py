@@ -6,6 +6,7 @@ last probe, everything at once, decides whether the point as a whole is the obje
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -33,7 +34,7 @@ class Fit:
     names: tuple[str, ...]
     factor: float
     residual: float
-    clip: Clip = Clip()
+    clip: Clip
 
 
 def identify(
@@ -205,8 +206,21 @@ def padding_weight(weights: Array, mask: Array) -> float:
 
 def _settle_level(point: dict[str, str | float], seen: LossObservation) -> None:
     """Decide whether the ratio belongs to the token or to the whole row."""
-    batch, answer = seen.pair
-    for level in ("token", "sequence-mean", "sequence-sum"):
-        if distance(evaluate({**point, "level": level}, batch), answer) < TOLERANCE:
-            point["level"] = level
-            return
+    for level, aggregation in _levels(str(point["aggregation"])):
+        trial = {**point, "level": level, "aggregation": aggregation}
+        if distance(evaluate(trial, seen.pair[0]), seen.pair[1]) > TOLERANCE:
+            continue
+        if level == "sequence-sum" and residual(trial, seen) > TOLERANCE:
+            continue
+        point |= {"level": level, "aggregation": aggregation}
+        return
+
+
+def _levels(aggregation: str) -> Iterator[tuple[str, str]]:
+    """Levels to try, each with the aggregation that goes with it.
+
+    A product over the row multiplies each slot's gradient by the row's length, so there the
+    weights that were measured may be those of another aggregation.
+    """
+    yield from (("token", aggregation), ("sequence-mean", aggregation))
+    yield from (("sequence-sum", name) for name in values("aggregation"))

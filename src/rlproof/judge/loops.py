@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from rlproof.faults.seen import LoopSeen, Place
@@ -106,7 +107,7 @@ def _policy_moved(recording: Recording) -> bool:
     return any(
         gap(one.args.get(Slot.NEW), other.args.get(Slot.NEW)) > _MOVED
         for group in _groups(recording)
-        for one, other in zip(group, group[1:], strict=False)
+        for one, other in pairwise(group)
     )
 
 
@@ -148,7 +149,7 @@ def _ascends(recording: Recording | None) -> dict[str, Any] | None:
     pairs = [
         (one.result, other.result)
         for group in _groups(recording)
-        for one, other in zip(group, group[1:], strict=False)
+        for one, other in pairwise(group)
         if one.keys.get(Slot.OLD) == other.keys.get(Slot.OLD)
         and isinstance(one.result, float)
         and isinstance(other.result, float)

@@ -70,7 +70,9 @@ def _accepts_anything(target: Target) -> bool:
     """`locals()` or a body that is only `...`, `pass` or `raise` reads nothing on purpose."""
     calls = {n.func.id for n in ast.walk(target.node)
              if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}  # fmt: skip
-    return "locals" in calls or all(isinstance(s, ast.Expr | ast.Pass | ast.Raise) for s in target.node.body)
+    return "locals" in calls or all(
+        isinstance(s, ast.Expr | ast.Pass | ast.Raise) for s in target.node.body
+    )
 
 
 def _divided_log_probs(target: Target) -> Iterator[Finding]:

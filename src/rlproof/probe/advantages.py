@@ -58,7 +58,7 @@ class AdvantagesObservation:
 
 def observe(function: AdvantagesImplementation) -> AdvantagesObservation:
     """Ask everything. Errors of the function are part of the observation."""
-    changed = REWARDS[:GROUP] + [0.0, 0.0, 1.0, 0.5]
+    changed = [*REWARDS[:GROUP], 0.0, 0.0, 1.0, 0.5]
     return AdvantagesObservation(
         plain=_try(function, REWARDS, GROUP),
         changed=_try(function, changed, GROUP),

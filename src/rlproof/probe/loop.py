@@ -159,11 +159,13 @@ class Recorder:
         except ChildDiedError as error:
             raise UnbindableError(str(error)) from None
         calls = [self._call(raw, answer["values"]) for raw in answer["calls"]]
-        error = answer.get("error")
-        failure = error and ScriptError(
-            error["type"], error["message"], error.get("line"), error.get("function")
+        raised = answer.get("error")
+        failure = raised and ScriptError(
+            raised["type"], raised["message"], raised.get("line"), raised.get("function")
         )
-        return Recording(settings, list(_rollouts(calls, self._epochs_of(settings))), calls, failure)
+        return Recording(
+            settings, list(_rollouts(calls, self._epochs_of(settings))), calls, failure
+        )
 
     def _epochs_of(self, settings: dict[str, Any]) -> int | None:
         """How many updates a rollout gets in a run with these settings, if that is a knob."""

@@ -67,8 +67,7 @@ class LossObservation:
     other_beta: float | None
     """The ratio of the divergence term at β = 2 to that at β = 1, where there is a β."""
     unit: float
-    """∂L/∂log π_new of a single on-policy token with A = 1."""
-    divergence_unit: float
+    """∂L/∂log π_new of a single on-policy token, per unit of its advantage."""
     weights: Weights
     wider: Weights
     pair: tuple[Batch, Answer]
@@ -92,7 +91,7 @@ def observe(loss: LossImplementation) -> LossObservation:
     has_ref = loss.target.has(Slot.REF)
     divergence = _divergence_grid(loss, 1.0) if has_ref else None
     doubled = _divergence_grid(loss, 2.0) if has_ref and has_beta else None
-    unit, divergence_unit = _units(loss)
+    push, unit = _unit(loss)
     pair, full = _pair(), everything()
     answers = loss.many([pair, full])
     mode = loss.raw(one_token(-1.0, -1.2, 1.0)).get("mode", "")
@@ -102,9 +101,8 @@ def observe(loss: LossImplementation) -> LossObservation:
         divergence=divergence,
         other_beta=_growth(divergence, doubled),
         unit=unit,
-        divergence_unit=divergence_unit,
-        weights=_weights(loss, WIDTH),
-        wider=_weights(loss, WIDTH + EXTRA),
+        weights=_weights(loss, WIDTH, push),
+        wider=_weights(loss, WIDTH + EXTRA, push),
         pair=(pair, answers[0]),
         full=(full, answers[1]),
         mode=mode,
@@ -116,10 +114,9 @@ def _clips(loss: LossImplementation) -> bool:
 
 
 def _surrogate_grid(loss: LossImplementation, eps: float) -> Grid:
-    points = [
-        (old, old + step, adv)
-        for old, step, adv in product(_OLD, _STEPS, (1.0, -1.0))
-    ] + [(-3.0, -3.0 + step, adv) for step, adv in product(_FAR, (1.0, -1.0))]
+    points = [(old, old + step, adv) for old, step, adv in product(_OLD, _STEPS, (1.0, -1.0))] + [
+        (-3.0, -3.0 + step, adv) for step, adv in product(_FAR, (1.0, -1.0))
+    ]
     batches = [one_token(new, old, adv, low=eps, high=eps) for old, new, adv in points]
     with_adv = loss.many(batches)
     without = loss.many([batch.but(advantages=[0.0]) for batch in batches])
@@ -159,15 +156,18 @@ def _growth(single: Grid | None, doubled: Grid | None) -> float | None:
     return float(np.abs(doubled.value).max()) / size if size > 1e-12 else None
 
 
-def _units(loss: LossImplementation) -> tuple[float, float]:
-    """The slopes that weights are measured in: of the surrogate, and of the divergence."""
+def _unit(loss: LossImplementation) -> tuple[float, float]:
+    """An advantage whose token has a slope, and that slope per unit of advantage.
+
+    A = 1 serves every published surrogate; some faulty ones are flat there and not at A = −1.
+    """
     base = one_token(-1.0, -1.0, 0.0)
-    apart = base.but(ref=[[-0.5]], beta=1.0)
-    up, flat, pulled = loss.many([base.but(advantages=[1.0]), base, apart])
-    return up.gradient[0][0] - flat.gradient[0][0], pulled.gradient[0][0]
+    up, flat, down = loss.many([base.but(advantages=[a]) for a in (1.0, 0.0, -1.0)])
+    slopes = [answer.gradient[0][0] - flat.gradient[0][0] for answer in (up, down)]
+    return (1.0, slopes[0]) if abs(slopes[0]) > 1e-9 else (-1.0, -slopes[1])
 
 
-def _weights(loss: LossImplementation, width: int) -> Weights:
+def _weights(loss: LossImplementation, width: int, push: float) -> Weights:
     has_mask = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
     lengths = LENGTHS if has_mask else (width,) * len(LENGTHS)
     mask = [[int(t < length) for t in range(width)] for length in lengths]
@@ -177,10 +177,10 @@ def _weights(loss: LossImplementation, width: int) -> Weights:
     raised, still, pulled = (
         np.array(answer.gradient)
         for answer in loss.many(
-            [flat.but(advantages=[1.0] * len(lengths)), flat, flat.but(ref=ref, beta=1.0)]
+            [flat.but(advantages=[push] * len(lengths)), flat, flat.but(ref=ref, beta=1.0)]
         )
     )
-    return Weights(np.array(mask, dtype=float), raised - still, pulled)
+    return Weights(np.array(mask, dtype=float), (raised - still) / push, pulled)
 
 
 def _pair() -> Batch:

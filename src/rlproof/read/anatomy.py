@@ -7,7 +7,6 @@ import ast
 from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
 from rlproof.read.landmarks import called, is_width, place, surrogate_of
-from rlproof.read.names import Slot
 from rlproof.read.targets import Target
 
 _RANDOM = {

@@ -26,7 +26,7 @@ class Flow:
         self,
         function: FunctionNode,
         labels: Mapping[str, str],
-        marks: Mapping[ast.AST, str] | None = None,
+        marks: Mapping[ast.expr, str] | None = None,
     ) -> None:
         self.taints: dict[ast.AST, Taint] = {}
         self.statement: dict[ast.AST, ast.stmt] = {}
@@ -97,22 +97,24 @@ class Flow:
         self, target: ast.Tuple, value: ast.expr, node: ast.stmt, loops: tuple[ast.stmt, ...]
     ) -> bool:
         """`a, b = (f(x) for x in (p, q))` and `a, b = map(f, (p, q))`, element by element."""
+        loop: tuple[ast.expr, ast.expr] | None
         match value:
-            case ast.GeneratorExp(elt=elt, generators=[one]) | ast.ListComp(
-                elt=elt, generators=[one]
+            case (
+                ast.GeneratorExp(elt=elt, generators=[one])
+                | ast.ListComp(elt=elt, generators=[one])
             ) if isinstance(one.iter, ast.Tuple | ast.List):
-                sources, variable = one.iter.elts, one.target
+                sources, loop = one.iter.elts, (one.target, elt)
             case ast.Call(func=ast.Name(id="map"), args=[_, ast.Tuple(elts=sources)]):
-                elt, variable = None, None
+                loop = None
             case _:
                 return False
         if len(sources) != len(target.elts):
             return False
         for part, source in zip(target.elts, sources, strict=True):
             taint = self._see(source, node, loops)
-            if variable is not None and elt is not None:
-                self._store(variable, taint)
-                taint = self._see(elt, node, loops)
+            if loop is not None:
+                self._store(loop[0], taint)
+                taint = self._see(loop[1], node, loops)
             self._store(part, taint)
         return True
 

@@ -104,9 +104,7 @@ class _LossAnatomy:
         return loops[-1] if loops else None
 
     def _reduces(self, statement: ast.stmt) -> bool:
-        return any(
-            isinstance(n, ast.Call) and called(n) in _REDUCERS for n in ast.walk(statement)
-        )
+        return any(isinstance(n, ast.Call) and called(n) in _REDUCERS for n in ast.walk(statement))
 
     def _reduce(self) -> ast.stmt | None:
         """The last statement that sums, averages or divides what holds the surrogate."""
@@ -162,6 +160,7 @@ class _LossAnatomy:
 
 
 def called(node: ast.Call) -> str:
+    """The last part of the name that is called."""
     func = node.func
     return func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
 

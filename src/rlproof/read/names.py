@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from itertools import pairwise
 
 
 class Slot(StrEnum):
@@ -86,7 +87,7 @@ def words(name: str) -> list[str]:
 def is_logp(name: str) -> bool:
     """Whether the name speaks of log-probabilities (or their negatives)."""
     parts = words(name)
-    joined = {a + b for a, b in zip(parts, parts[1:], strict=False)}
+    joined = {a + b for a, b in pairwise(parts)}
     glued = {"newlogp", "oldlogp", "reflogp"} | {
         f"{q}{w}" for q in ("new", "old", "ref") for w in _LOGP
     }

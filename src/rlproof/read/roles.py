@@ -119,7 +119,7 @@ def _is_clip_fraction(target: Target, parts: set[str]) -> bool:
     return named and target.has(Slot.NEW, Slot.OLD) and not target.has(Slot.ADVANTAGES)
 
 
-def _is_shaping(target: Target, parts: set[str]) -> bool:
+def _is_shaping(target: Target, _: set[str]) -> bool:
     return target.has(Slot.REWARDS, Slot.NEW, Slot.REF) and not target.has(Slot.ADVANTAGES)
 
 
@@ -131,7 +131,7 @@ def _is_advantages(target: Target, parts: set[str]) -> bool:
     return target.has(Slot.REWARDS) and (named or grouped)
 
 
-def _is_log_probs(target: Target, parts: set[str]) -> bool:
+def _is_log_probs(target: Target, _: set[str]) -> bool:
     has_policy = target.has(Slot.LOGITS) or target.has(Slot.THETA)
     return is_logp(target.name) and has_policy and target.has(Slot.TOKENS)
 
@@ -140,7 +140,7 @@ def _is_numeric_gradient(target: Target, parts: set[str]) -> bool:
     return bool(parts & {"grad", "gradient"}) and target.has(Slot.FUNCTION, Slot.THETA)
 
 
-def _is_rollout(target: Target, parts: set[str]) -> bool:
+def _is_rollout(_: Target, parts: set[str]) -> bool:
     return bool(parts & _ROLLOUT_WORDS)
 
 

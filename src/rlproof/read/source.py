@@ -18,7 +18,7 @@ _MAX_BYTES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One script: its path as given, its text with `\\n` newlines, and its tree."""
+    """One script: its path as given, its text with plain newlines, and its tree."""
 
     path: str
     text: str

@@ -101,7 +101,11 @@ def _exp(editor: _Editor, target: Target) -> str:
     """How this function, or else the script, spells exp."""
     for tree in (target.node, editor.script.source.tree):
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr == "exp" and isinstance(node.value, ast.Name):
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr == "exp"
+                and isinstance(node.value, ast.Name)
+            ):
                 return f"{node.value.id}.exp"
     for module in ("torch", "np", "numpy", "math"):
         names = (n.id for n in ast.walk(editor.script.source.tree) if isinstance(n, ast.Name))
@@ -128,7 +132,7 @@ def _swap(one: Slot, two: Slot) -> Callable[[_Editor, Target, Finding], Iterator
 
 
 def _other_picker(old: str, new: str) -> Callable[[_Editor, Target, Finding], Iterator[Edit]]:
-    def edit(editor: _Editor, target: Target, finding: Finding) -> Iterator[Edit]:
+    def edit(editor: _Editor, target: Target, _finding: Finding) -> Iterator[Edit]:
         node = surrogate_of(Flow(target.node, labels(target)))
         if isinstance(node, ast.Call) and old in called(node):
             start, stop = editor.span(node.func)

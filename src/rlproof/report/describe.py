@@ -15,7 +15,10 @@ _RATIOS = {
     "inverted": "ratio exp(old − new)",
     "stopped": "ratio without gradient",
 }
-_LEVELS = {"sequence-mean": " per sequence (geometric mean)", "sequence-sum": " per sequence (product)"}
+_LEVELS = {
+    "sequence-mean": " per sequence (geometric mean)",
+    "sequence-sum": " per sequence (product)",
+}
 
 
 def sentence(target: TargetReport) -> str:
@@ -26,7 +29,8 @@ def sentence(target: TargetReport) -> str:
     if "surrogate" not in point:
         return ""
     parts = [
-        _RATIOS.get(str(point["ratio"]), str(point["ratio"])) + _LEVELS.get(str(point.get("level")), ""),
+        _RATIOS.get(str(point["ratio"]), str(point["ratio"]))
+        + _LEVELS.get(str(point.get("level")), ""),
         str(point["surrogate"]) + _bounds(point),
         _divergence(point),
         str(point.get("aggregation", "unknown aggregation")),

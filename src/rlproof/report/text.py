@@ -162,7 +162,8 @@ def _fill(text: str, width: int, indent: str) -> str:
 def _skips(reports: Sequence[FileReport]) -> Iterator[str]:
     for report in reports:
         for skip in report.skipped:
-            yield f"{click.style('skipped', fg='magenta')} {report.path}: {skip.check}: {skip.reason}"
+            label = click.style("skipped", fg="magenta")
+            yield f"{label} {report.path}: {skip.check}: {skip.reason}"
 
 
 def summary(reports: Sequence[FileReport]) -> str:

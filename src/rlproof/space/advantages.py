@@ -17,18 +17,18 @@ Statistic = Callable[[Array], Array]
 
 def group_mean(rewards_PG: Array) -> Array:
     """The mean of the group, the member itself included (GRPO, arXiv:2402.03300)."""
-    return rewards_PG.mean(1, keepdims=True)
+    return np.asarray(rewards_PG.mean(1, keepdims=True))
 
 
 def leave_one_out(rewards_PG: Array) -> Array:
     """The mean of the *other* members (RLOO, arXiv:2402.14740)."""
     others = rewards_PG.shape[1] - 1
-    return (rewards_PG.sum(1, keepdims=True) - rewards_PG) / others
+    return np.asarray((rewards_PG.sum(1, keepdims=True) - rewards_PG) / others)
 
 
 def batch_mean(rewards_PG: Array) -> Array:
     """The mean of all rewards (REINFORCE++, arXiv:2501.03262)."""
-    return rewards_PG.mean(keepdims=True)
+    return np.asarray(rewards_PG.mean(keepdims=True))
 
 
 def nothing(rewards_PG: Array) -> Array:
@@ -43,22 +43,22 @@ def one(rewards_PG: Array) -> Array:
 
 def population_std(rewards_PG: Array) -> Array:
     """√(Σ(r − r̄)²/G) of the group."""
-    return rewards_PG.std(1, keepdims=True)
+    return np.asarray(rewards_PG.std(1, keepdims=True))
 
 
 def sample_std(rewards_PG: Array) -> Array:
     """√(Σ(r − r̄)²/(G − 1)) of the group, what `torch.std` gives."""
-    return rewards_PG.std(1, ddof=1, keepdims=True)
+    return np.asarray(rewards_PG.std(1, ddof=1, keepdims=True))
 
 
 def batch_population_std(rewards_PG: Array) -> Array:
     """The population standard deviation of all rewards."""
-    return rewards_PG.std(keepdims=True)
+    return np.asarray(rewards_PG.std(keepdims=True))
 
 
 def batch_sample_std(rewards_PG: Array) -> Array:
     """The sample standard deviation of all rewards."""
-    return rewards_PG.std(ddof=1, keepdims=True)
+    return np.asarray(rewards_PG.std(ddof=1, keepdims=True))
 
 
 BASELINES: dict[str, Statistic] = {

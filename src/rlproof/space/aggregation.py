@@ -18,13 +18,15 @@ AggregationFormula = Callable[[Array], Array]
 
 def token_mean(mask_BT: Array) -> Array:
     """1 / Σ mask: every real token of the batch counts the same (DAPO, arXiv:2503.14476)."""
-    return mask_BT / mask_BT.sum()
+    weights_BT: Array = mask_BT / mask_BT.sum()
+    return weights_BT
 
 
 def sequence_mean(mask_BT: Array) -> Array:
     """1 / (B·Lᵢ): every sequence counts the same (GRPO, arXiv:2402.03300)."""
     lengths_B1 = mask_BT.sum(1, keepdims=True)
-    return mask_BT / np.maximum(lengths_B1, 1) / len(mask_BT)
+    weights_BT: Array = mask_BT / np.maximum(lengths_B1, 1) / len(mask_BT)
+    return weights_BT
 
 
 def sequence_sum(mask_BT: Array) -> Array:

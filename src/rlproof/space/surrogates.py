@@ -72,8 +72,8 @@ def cispo(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pai
 
 
 PUBLISHED: dict[str, SurrogateFormula] = {
+    "unclipped": unclipped,  # first: a clip that never acts is none
     "min-clip": min_clip,
-    "unclipped": unclipped,
     "dual-clip": dual_clip,
     "log-prob": log_prob,
     "cispo": cispo,

@@ -1,7 +1,6 @@
 """Execute a script's imports, definitions and constants, one statement at a time."""
 
 from __future__ import annotations
-
 import __future__ as future
 
 import ast

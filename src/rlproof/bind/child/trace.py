@@ -19,7 +19,8 @@ Spec = dict[str, Any]
 
 class _Enough(BaseException):
     """Raised inside a wrapped call once the record is long enough; not an `Exception`, so
-    that a training loop's own `except Exception` doesn't swallow it."""
+    that a training loop's own `except Exception` doesn't swallow it.
+    """
 
 
 class Recorder:

@@ -1,0 +1,1 @@
+"""The catalogue of faults: `<code>.py` recognises one, `<code>.md` explains it."""
