@@ -11,6 +11,7 @@ from rlproof.faults.seen import ScriptError
 from rlproof.read.targets import Script, Target
 
 Spec = dict[str, Any]
+_SHOWN = 60
 
 
 class UnbindableError(Exception):
@@ -75,13 +76,18 @@ class Implementation:
 def _reason(answer: Spec) -> str:
     error = answer.get("error")
     if error is None:
-        return f"returned {answer.get('value')!r}"
+        return f"returned {_short(answer.get('value'))}"
     if error["type"] == "NotPlain":
         return str(error["message"])
     if error["type"] in ("ImportError", "Missing"):
         return str(error["message"])
     where = f" at line {error['line']}" if "line" in error else ""
     return f"raised {error['type']}{where}: {error['message']}".rstrip(": ")
+
+
+def _short(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def raise_for(answer: Spec) -> Spec:

@@ -17,6 +17,7 @@ from rlproof.errors import SandboxError
 from rlproof.read.source import Source
 
 Answer = dict[str, Any]
+_LONGEST = 200_000_000  # bytes of one answer
 _LOAD_SECONDS = 120.0  # importing torch from a cold disk takes tens of seconds
 DEFAULT_SECONDS = 10.0
 
@@ -38,7 +39,10 @@ class Sandbox:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
     ) -> None:
         self._kill()
 
@@ -48,18 +52,19 @@ class Sandbox:
         Raises:
             ChildDiedError: the child hung or died; the next call starts a fresh one.
         """
-        answers: list[Answer] = self._ask({"op": "call", "calls": calls})
-        return answers
+        answers = self._ask({"op": "call", "calls": calls})
+        whole = isinstance(answers, list) and len(answers) == len(calls)
+        if not whole or not all(isinstance(answer, dict) for answer in answers):
+            raise ChildDiedError(self._spoilt())
+        return list(answers)
 
     def state(self, request: Answer) -> Answer:
         """One call, with what its arguments hold afterwards."""
-        answer: Answer = self._ask({"op": "state", **request})
-        return answer
+        return self._one({"op": "state", **request})
 
     def record(self, request: Answer) -> Answer:
         """Run a training function with its parts recorded."""
-        answer: Answer = self._ask({"op": "record", **request})
-        return answer
+        return self._one({"op": "record", **request})
 
     def load(self) -> dict[str, str]:
         """Start the child if needed. Returns why some names of the script are unusable."""
@@ -73,7 +78,7 @@ class Sandbox:
             environment.setdefault(name, "1")
         try:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "rlproof.bind.child"],
+                [sys.executable, "-P", "-m", "rlproof.bind.child"],  # -P: the folder is no package
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -82,12 +87,23 @@ class Sandbox:
             )
         except OSError as error:
             raise SandboxError(f"can't start {sys.executable}: {error.strerror}") from None
-        request = {"op": "load", "path": self.source.path, "text": self.source.text}
+        request = {
+            "op": "load",
+            "path": self.source.path,
+            "text": self.source.text,
+            "seconds": self.seconds,
+        }
         self.reasons = self._exchange(request, max(_LOAD_SECONDS, self.seconds))["reasons"]
 
     def _ask(self, request: Answer) -> Any:
         self.load()
         return self._exchange(request, self.seconds)
+
+    def _one(self, request: Answer) -> Answer:
+        answer = self._ask(request)
+        if not isinstance(answer, dict):
+            raise ChildDiedError(self._spoilt())
+        return answer
 
     def _exchange(self, request: Answer, seconds: float) -> Any:
         child = self._child
@@ -99,7 +115,10 @@ class Sandbox:
             child.stdin.flush()
         except OSError:
             raise ChildDiedError(self._epitaph()) from None
-        return json.loads(self._line(child.stdout.fileno(), seconds))
+        try:
+            return json.loads(self._line(child.stdout.fileno(), seconds))
+        except ValueError:
+            raise ChildDiedError(self._spoilt()) from None
 
     def _line(self, descriptor: int, seconds: float) -> bytes:
         """One answer, or the reason there is none."""
@@ -108,9 +127,12 @@ class Sandbox:
         with selectors.DefaultSelector() as selector:
             selector.register(descriptor, selectors.EVENT_READ)
             while not received.endswith(b"\n"):
-                if not selector.select(max(0.0, deadline - time.monotonic())):
+                left = deadline - time.monotonic()
+                if left < 0 or not selector.select(left):
                     self._kill()
                     raise ChildDiedError(f"did not finish within {seconds:g} s")
+                if len(received) > _LONGEST:
+                    raise ChildDiedError(self._spoilt())
                 chunk = os.read(descriptor, 1 << 20)
                 if not chunk:
                     raise ChildDiedError(self._epitaph())
@@ -119,9 +141,18 @@ class Sandbox:
 
     def _epitaph(self) -> str:
         code = self._kill(patience=1.0)
-        if code is not None and code < 0:
-            return f"crashed the interpreter ({signal.Signals(-code).name})"
+        if code is None:
+            return "closed its connection to rlproof"
+        if code == -signal.SIGALRM:
+            return f"did not finish within {self.seconds:g} s"
+        if code < 0:
+            known = [s.name for s in signal.Signals if s == -code]
+            return f"crashed the interpreter ({known[0] if known else f'signal {-code}'})"
         return f"ended the process (exit status {code})"
+
+    def _spoilt(self) -> str:
+        self._kill()
+        return "wrote to files that are not its own, so its answer is lost"
 
     def _kill(self, patience: float = 0.0) -> int | None:
         child, self._child = self._child, None

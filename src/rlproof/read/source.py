@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import io
 import os
 import tokenize
@@ -30,6 +31,11 @@ class Source:
         return self.text.split("\n")
 
 
+def shown(path: str) -> str:
+    """A path on one line of text: line breaks, escapes and stray bytes spelt out."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path)
+
+
 def load(path: str) -> Source:
     """Read and parse a script without importing it.
 
@@ -39,7 +45,7 @@ def load(path: str) -> Source:
     """
     text = _decode(path, _read(path))
     if not text.strip():
-        raise NothingToCheckError(f"{path}: the file is empty, so there is nothing to check")
+        raise NothingToCheckError(f"{shown(path)}: the file is empty, so there is nothing to check")
     return Source(path, text, _parse(path, text))
 
 
@@ -48,13 +54,14 @@ def expand(paths: tuple[str, ...]) -> list[tuple[str, bool]]:
 
     Raises:
         NothingToCheckError: a folder holds no Python file.
+        SourceError: a folder can't be listed.
     """
     found: dict[str, bool] = {}
     for path in paths:
         if os.path.isdir(path):
             inside = sorted(_python_files(path))
             if not inside:
-                raise NothingToCheckError(f"{path}: the folder holds no Python file (*.py)")
+                raise NothingToCheckError(f"{shown(path)}: the folder holds no Python file (*.py)")
             for name in inside:
                 found.setdefault(name, False)
         else:
@@ -64,7 +71,7 @@ def expand(paths: tuple[str, ...]) -> list[tuple[str, bool]]:
 
 def _python_files(folder: str) -> list[str]:
     names: list[str] = []
-    for here, folders, files in os.walk(folder):
+    for here, folders, files in os.walk(folder, onerror=_refuse_folder):
         folders[:] = [
             name
             for name in folders
@@ -76,45 +83,73 @@ def _python_files(folder: str) -> list[str]:
     return names
 
 
+def _refuse_folder(error: OSError) -> None:
+    raise SourceError(f"{shown(error.filename)}: can't be listed ({error.strerror})") from None
+
+
 def _read(path: str) -> bytes:
+    name = shown(path)
     try:
         if os.path.getsize(path) > _MAX_BYTES:
-            raise SourceError(f"{path}: larger than {_MAX_BYTES // 10**6} MB, not a script")
+            raise SourceError(f"{name}: larger than {_MAX_BYTES // 10**6} MB, not a script")
         if not os.path.isfile(path):
-            raise SourceError(f"{path}: not a regular file; give a Python script or a folder")
+            raise SourceError(f"{name}: not a regular file; give a Python script or a folder")
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        raise SourceError(f"{path}: no such file; check the path") from None
+        raise SourceError(f"{name}: no such file; check the path") from None
     except OSError as error:
-        raise SourceError(f"{path}: can't be read ({error.strerror})") from None
+        raise SourceError(f"{name}: can't be read ({error.strerror})") from None
     except ValueError as error:  # a path with a NUL byte
         if isinstance(error, SourceError):
             raise
-        raise SourceError(f"{path!r}: not a usable path ({error})") from None
+        raise SourceError(f"{name}: not a usable path ({error})") from None
 
 
 def _decode(path: str, raw: bytes) -> str:
     if b"\0" in raw:
-        raise SourceError(f"{path}: a binary file (it holds NUL bytes), not Python source")
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-        text = raw.decode(encoding)
-    except SyntaxError as error:
-        raise SourceError(f"{path}:1: {error.msg}; save it as UTF-8 or fix the cookie") from None
-    except (UnicodeDecodeError, LookupError) as error:
-        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        raise SourceError(f"{path}:{line}: not valid {encoding} text; save it as UTF-8") from None
+        raise SourceError(f"{shown(path)}: a binary file (it holds NUL bytes), not Python source")
+    text = _text(shown(path), raw.removeprefix(codecs.BOM_UTF8), raw)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def _text(name: str, raw: bytes, with_mark: bytes) -> str:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(with_mark).readline)
+        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+    except SyntaxError as error:
+        if "invalid or missing" in str(error.msg):  # no cookie, and no UTF-8 either
+            encoding = "utf-8"
+        else:
+            message = f"{error.msg}; save it as UTF-8 or fix the cookie"
+            raise SourceError(f"{name}:{_cookie_line(raw)}: {message}") from None
+    try:
+        text = raw.decode(encoding)
+        text.encode()  # `unicode_escape` and its like can make half a character
+    except (UnicodeError, LookupError) as error:
+        line = _line_of(raw, error.start) if isinstance(error, UnicodeDecodeError) else 1
+        raise SourceError(f"{name}:{line}: not valid {encoding} text; save it as UTF-8") from None
+    return text
+
+
+def _cookie_line(raw: bytes) -> int:
+    first = raw.replace(b"\r", b"\n").split(b"\n", 1)[0]
+    return 1 if b"coding" in first else 2
+
+
+def _line_of(raw: bytes, position: int) -> int:
+    before = raw[:position].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return before.count(b"\n") + 1
+
+
 def _parse(path: str, text: str) -> ast.Module:
+    name = shown(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
         line = error.lineno or 1
-        raise SourceError(f"{path}:{line}: not valid Python: {error.msg}") from None
+        raise SourceError(f"{name}:{line}: not valid Python: {error.msg}") from None
     except (RecursionError, MemoryError):
-        raise SourceError(f"{path}: nested too deeply for Python's parser") from None
+        raise SourceError(f"{name}: nested too deeply for Python's parser") from None

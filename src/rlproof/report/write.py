@@ -7,6 +7,7 @@ import tempfile
 from contextlib import suppress
 
 from rlproof.errors import ConfigError
+from rlproof.read.source import shown
 
 
 def write_atomically(path: str, text: str) -> None:
@@ -19,11 +20,13 @@ def write_atomically(path: str, text: str) -> None:
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".rlproof-")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        # a path in the report may hold bytes that are no text
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except OSError as error:
-        with suppress(OSError):
+        raise ConfigError(f"-o {shown(path)}: can't be written ({error.strerror})") from None
+    finally:
+        with suppress(OSError):  # after the rename there is none
             os.unlink(temporary)
-        raise ConfigError(f"-o {path}: can't be written ({error.strerror})") from None

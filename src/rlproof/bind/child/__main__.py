@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import Any, TextIO
 
 
@@ -23,19 +22,24 @@ def _private_pipes() -> tuple[TextIO, TextIO]:
 
 def _serve(requests: TextIO, answers: TextIO) -> None:
     from rlproof.bind.child.calls import call_with_state, perform
-    from rlproof.bind.child.guard import GUARD, limit_resources
+    from rlproof.bind.child.guard import GUARD, end_with_parent, limit_resources
+    from rlproof.bind.child.landlock import forbid_writes
     from rlproof.bind.child.load import load
     from rlproof.bind.child.trace import record
 
+    end_with_parent()
     GUARD.install()
+    encode, decode = json.JSONEncoder().encode, json.loads  # the script may patch `json`
     module: Any = None
     for line in requests:
-        request = json.loads(line)
+        request = decode(line)
         answer: Any
         match request["op"]:
             case "load":
-                module, reasons = load(request["path"], request["text"])
+                module, reasons = load(request["path"], request["text"], request["seconds"])
                 limit_resources()
+                forbid_writes()
+                GUARD.arm()
                 answer = {"reasons": reasons}
             case "call":
                 answer = [perform(module, spec) for spec in request["calls"]]
@@ -43,10 +47,9 @@ def _serve(requests: TextIO, answers: TextIO) -> None:
                 answer = call_with_state(module, request)
             case "record":
                 answer = record(module, request)
-        answers.write(json.dumps(answer) + "\n")
+        answers.write(encode(answer) + "\n")
         answers.flush()
 
 
 if __name__ == "__main__":
-    sys.path = [entry for entry in sys.path if entry]
     _serve(*_private_pipes())

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 _MAX_ITEMS = 200_000
+_LARGEST = 2**1023
 
 
 class NotPlainError(TypeError):
@@ -49,6 +50,8 @@ def _plain(value: Any, left: list[int]) -> Any:
     left[0] -= 1
     if left[0] < 0:
         raise NotPlainError(f"more than {_MAX_ITEMS} numbers")
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise NotPlainError("a whole number too large for a float")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if is_tensor(value):

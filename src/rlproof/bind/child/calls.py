@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import sys
-import traceback
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from rlproof.bind.child.arrays import NotPlainError, build, is_tensor, plain, scalar_of
+from rlproof.bind.child.errors import describe_error
 from rlproof.bind.child.guard import GUARD
-from rlproof.bind.child.load import Missing
+from rlproof.bind.child.load import Missing, UnavailableError
 
 Spec = dict[str, Any]
 _STEP = 1e-5  # central differences: rounding 1e-16/1e-5, truncation 1e-10
@@ -29,6 +29,8 @@ def perform(module: ModuleType, spec: Spec) -> Spec:
             return _evaluate(function, spec)
     except NotPlainError as error:
         return {"error": {"type": "NotPlain", "message": str(error)}}
+    except UnavailableError as error:
+        return {"error": {"type": "Missing", "message": str(error)}}
     except BaseException as error:
         return {"error": describe_error(error, str(module.__file__))}
 
@@ -103,9 +105,7 @@ def _differences(function: Callable[..., Any], spec: Spec) -> Any:
 def _shift(value: Any, path: tuple[int, ...], step: float) -> Any:
     if not path:
         return value + step
-    return [
-        _shift(item, path[1:], step) if i == path[0] else item for i, item in enumerate(value)
-    ]
+    return [_shift(item, path[1:], step) if i == path[0] else item for i, item in enumerate(value)]
 
 
 def _fingerprint(value: Any) -> Any:
@@ -124,26 +124,13 @@ def seed_everything(seed: int = 0) -> None:
         torch.manual_seed(seed)
 
 
-def describe_error(error: BaseException, path: str) -> Spec:
-    """What was raised, and the innermost line of the script that raised it."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-    message = str(error).strip().split("\n")[0][:200]
-    name = type(error).__name__
-    if isinstance(error, SystemExit):
-        message = f"called sys.exit({error.code!r})"
-    found: Spec = {"type": name, "message": message}
-    if frames:
-        found |= {"line": frames[-1].lineno, "function": frames[-1].name}
-    return found
-
-
 def _quadratic(theta: Any) -> float:
     """Σ (i+1)·θᵢ², whose gradient 2(i+1)·θᵢ is exact under central differences."""
     flat = [x for row in plain(theta) for x in (row if isinstance(row, list) else [row])]
     return sum((i + 1) * x * x for i, x in enumerate(flat))
 
 
-def _raises(theta: Any) -> float:
+def _raises(_theta: Any) -> float:
     raise ArithmeticError("the function of the parameters raised")
 
 
@@ -161,6 +148,13 @@ def call_with_state(module: ModuleType, spec: Spec) -> Spec:
             out["value"] = plain(_apply(function, arguments, spec))  # type: ignore[arg-type]
     except BaseException as error:
         out["error"] = describe_error(error, str(module.__file__))
-    states = {name: value for name, value in arguments.items() if not callable(value)}
-    out["after"] = {name: plain(value) for name, value in states.items()}
+    out["after"] = {name: _state(value) for name, value in arguments.items() if not callable(value)}
     return out
+
+
+def _state(value: Any) -> Any:
+    """What an argument holds, or nothing where the script put something else than numbers."""
+    try:
+        return plain(value)
+    except NotPlainError:
+        return None

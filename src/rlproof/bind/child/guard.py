@@ -49,7 +49,7 @@ _MEMORY = 4 << 30  # bytes above what is in use after loading
 _CPU_SECONDS = 600
 
 
-class Refused(PermissionError):
+class RefusedError(PermissionError):
     """A function tried something that the sandbox forbids."""
 
 
@@ -112,7 +112,7 @@ class Guard:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise Refused(f"tried to {what}, which the sandbox refuses")
+    raise RefusedError(f"tried to {what}, which the sandbox refuses")
 
 
 def _is_write(args: tuple[object, ...]) -> bool:

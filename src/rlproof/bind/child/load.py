@@ -13,11 +13,16 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
-from rlproof.bind.child.guard import GUARD
-from rlproof.bind.child.keep import kept
+from rlproof.bind.child.errors import one_line
+from rlproof.bind.child.guard import GUARD, brief
+from rlproof.bind.child.keep import kept, runs_only_imports
 
 MODULE = "__rlproof_script__"
 _LATE_ANNOTATIONS = future.annotations.compiler_flag
+
+
+class UnavailableError(ImportError):
+    """The script used a name that could not be had here; no fault of the script."""
 
 
 class Missing:
@@ -26,56 +31,96 @@ class Missing:
     def __init__(self, reason: str) -> None:
         object.__setattr__(self, "_reason", reason)
 
-    def _fail(self, *args: object, **kwargs: object) -> NoReturn:
-        raise ImportError(object.__getattribute__(self, "_reason"))
+    def _fail(self, *_: object, **__: object) -> NoReturn:
+        raise UnavailableError(object.__getattribute__(self, "_reason"))
 
     __call__ = __getattr__ = __getitem__ = __iter__ = __bool__ = __len__ = _fail
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
     __mro_entries__ = __float__ = __int__ = __index__ = __neg__ = __lt__ = __gt__ = _fail
 
 
-def load(path: str, text: str) -> tuple[ModuleType, dict[str, str]]:
-    """The script as a module, and the reasons why some of its names are unusable."""
-    folder = os.path.dirname(os.path.abspath(path))
-    sys.meta_path.append(_LocalFinder(folder))
+def load(path: str, text: str, seconds: float) -> tuple[ModuleType, dict[str, str]]:
+    """The script as a module, and the reasons why some of its names are unusable.
+
+    Every definition and constant has `seconds`; imports have as long as the parent waits.
+    """
+    folder = os.path.dirname(os.path.realpath(path))
+    sys.meta_path.insert(0, _LocalFinder([folder, *_own_entries(folder)], seconds))
     module = ModuleType(MODULE)
     module.__file__ = path
     sys.modules[MODULE] = module
-    return module, execute(module, ast.parse(text), path)
+    return module, execute(module, ast.parse(text), path, seconds)
 
 
-def execute(module: ModuleType, tree: ast.Module, path: str) -> dict[str, str]:
+def _own_entries(folder: str) -> list[str]:
+    """Take the entries that hold the script out of `sys.path`: only the filter may load them."""
+    installed = [os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, *_site_packages())]
+
+    def holds_script(entry: str) -> bool:
+        real = os.path.realpath(entry)
+        return _is_inside(folder, real) and not any(_is_inside(real, p) for p in installed)
+
+    own = [entry for entry in sys.path if holds_script(entry)]
+    sys.path[:] = [entry for entry in sys.path if entry not in own]
+    return [os.path.realpath(entry) for entry in own]
+
+
+def _site_packages() -> list[str]:
+    return [entry for entry in sys.path if os.path.basename(entry).endswith("-packages")]
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def execute(module: ModuleType, tree: ast.Module, path: str, seconds: float) -> dict[str, str]:
     """Run what `kept` allows. Returns the reason for each name that could not be had."""
-    keep, dropped = kept(tree)
-    reasons = {
-        name: f"line {node.lineno} defines {name} by running code, which is never executed"
-        for node in dropped
-        for name in _names(node)
-    }
-    for name, reason in reasons.items():
-        setattr(module, name, Missing(reason))
-    for node in keep:
-        reason = _run(module, node, path)
-        for name in _names(node) if reason else ():
-            reasons[name] = reason
-            setattr(module, name, Missing(reason))
+    reasons: dict[str, str] = {}
+    for node, runs in kept(tree):
+        names, reason = _names(node), ""
+        if runs:
+            reason = _run(module, node, path, seconds)
+        else:
+            names = [name for name in names if not _stays(module, name, node)]
+        for name in names:
+            dropped = f"line {node.lineno} defines {name} by running code, which is never executed"
+            why = reason if runs else dropped
+            reasons.pop(name, None)
+            if why:
+                reasons[name] = why
+                setattr(module, name, Missing(why))
     return reasons
 
 
-def _run(module: ModuleType, node: ast.stmt, path: str) -> str:
+def _stays(module: ModuleType, name: str, dropped: ast.stmt) -> bool:
+    """Whether a name keeps its value although a statement that may set it is left out.
+
+    A function that is wrapped later is worth judging as written; a branch may not be taken.
+    """
+    sets = isinstance(dropped, ast.Assign | ast.AnnAssign | ast.AugAssign)
+    return name in module.__dict__ and (not sets or callable(module.__dict__[name]))
+
+
+def _run(module: ModuleType, node: ast.stmt, path: str, seconds: float) -> str:
     """Execute one statement; the reason it failed, or an empty string."""
-    is_import = isinstance(node, ast.Import | ast.ImportFrom | ast.Try)
-    code = compile(
-        ast.Module([node], []), path, "exec", flags=_LATE_ANNOTATIONS, dont_inherit=True
-    )
     try:
-        with GUARD.relaxed() if is_import else GUARD.strict():
-            exec(code, module.__dict__)
+        code = compile(
+            ast.Module([node], []), path, "exec", flags=_LATE_ANNOTATIONS, dont_inherit=True
+        )
+        if runs_only_imports(node):
+            with GUARD.relaxed():
+                exec(code, module.__dict__)
+        elif isinstance(node, ast.Try):
+            with GUARD.strict():
+                exec(code, module.__dict__)
+        else:
+            with GUARD.strict(), brief(max(seconds, 1.0)):
+                exec(code, module.__dict__)
     except ImportError as error:
         missing = getattr(error, "name", None)
-        return f"needs {missing}, which is not installed" if missing else str(error)
+        return f"needs {missing}, which is not installed" if missing else one_line(error)
     except BaseException as error:
-        return f"line {node.lineno} failed: {type(error).__name__}: {error}"
+        return f"line {node.lineno} failed: {type(error).__name__}: {one_line(error)}"
     return ""
 
 
@@ -85,25 +130,53 @@ def _names(node: ast.stmt) -> list[str]:
             return [(a.asname or a.name).split(".")[0] for a in names if a.name != "*"]
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]
-        case ast.Assign() | ast.AnnAssign() | ast.For() | ast.With():
+        case ast.Expr() | ast.Assign() | ast.AnnAssign():
             stored = (n for n in ast.walk(node) if isinstance(n, ast.Name))
             return [n.id for n in stored if isinstance(n.ctx, ast.Store)]
-        case ast.Try(body=body):
-            return [name for inner in body for name in _names(inner)]
+    bodies = [inner for child in _parts(node) for inner in _names(child)]
+    heads = (n for child in ast.iter_child_nodes(node) for n in _head(child))
+    return [*bodies, *(n.id for n in heads if isinstance(n.ctx, ast.Store))]
+
+
+def _parts(node: ast.AST) -> list[ast.stmt]:
+    """The statements right inside a compound one, those of its handlers and cases too."""
+    found: list[ast.stmt] = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            found.append(child)
+        elif isinstance(child, ast.ExceptHandler | ast.match_case):
+            found += _parts(child)
+    return found
+
+
+def _head(node: ast.AST) -> list[ast.Name]:
+    """Names in the head of a compound statement: `for x in`, `with … as x`, `if (x := …)`."""
+    if isinstance(node, ast.expr | ast.withitem):
+        return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
     return []
 
 
 class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads modules beside the script through the same filter: their top level never runs."""
+    """Loads modules beside the script through the same filter: their top level never runs.
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    It stands before the usual finders, which would run a submodule of a local package as it
+    is; a name that is also installed is theirs.
+    """
+
+    def __init__(self, folders: list[str], seconds: float) -> None:
+        self.folders = folders
+        self.seconds = seconds
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: Any = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: Any = None,  # noqa: ARG002 (the name is importlib's)
     ) -> importlib.machinery.ModuleSpec | None:
+        if path is None and _is_installed(fullname, self):
+            return None
         stem = fullname.rpartition(".")[2]
-        for folder in path or [self.folder]:
+        for folder in self.folders if path is None else filter(self._is_local, path):
             for name in (f"{stem}.py", os.path.join(stem, "__init__.py")):
                 location = os.path.join(folder, name)
                 if os.path.isfile(location):
@@ -111,7 +184,14 @@ class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                     return importlib.util.spec_from_file_location(
                         fullname, location, loader=self, submodule_search_locations=inside
                     )
+            if os.path.isdir(os.path.join(folder, stem)):
+                spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+                spec.submodule_search_locations = [os.path.join(folder, stem)]
+                return spec
         return None
+
+    def _is_local(self, folder: str) -> bool:
+        return any(_is_inside(os.path.realpath(folder), own) for own in self.folders)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """Use the default module object."""
@@ -119,4 +199,9 @@ class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         location = str(module.__file__)
         with open(location, "rb") as file:
-            execute(module, ast.parse(file.read()), location)
+            execute(module, ast.parse(file.read()), location, self.seconds)
+
+
+def _is_installed(name: str, finder: _LocalFinder) -> bool:
+    others = (f for f in sys.meta_path if f is not finder)
+    return any(f.find_spec(name, None) is not None for f in others)

@@ -11,15 +11,19 @@ from types import ModuleType
 from typing import Any
 
 from rlproof.bind.child.arrays import NotPlainError, plain
-from rlproof.bind.child.calls import describe_error, seed_everything
-from rlproof.bind.child.guard import GUARD
+from rlproof.bind.child.calls import seed_everything
+from rlproof.bind.child.errors import describe_error
+from rlproof.bind.child.guard import GUARD, RefusedError
+from rlproof.bind.child.load import Missing
 
 Spec = dict[str, Any]
 
 
 class _Enough(BaseException):
-    """Raised inside a wrapped call once the record is long enough; not an `Exception`, so
-    that a training loop's own `except Exception` doesn't swallow it.
+    """The record is long enough.
+
+    Raised inside a wrapped call; not an `Exception`, so that a training loop's own
+    `except Exception` doesn't swallow it.
     """
 
 
@@ -97,8 +101,13 @@ class Recorder:
 
 
 def record(module: ModuleType, spec: Spec) -> Spec:
-    """Call `spec["function"]` with the functions `spec["wrap"]` recorded."""
-    originals = {name: getattr(module, name) for name in spec["wrap"]}
+    """Call `spec["function"]` with the functions `spec["wrap"]` recorded.
+
+    What only the sandbox lacks (a refused write, a package, memory) ends the run, but is no
+    error of the script.
+    """
+    parts = {name: getattr(module, name, None) for name in spec["wrap"]}
+    originals = {name: part for name, part in parts.items() if not isinstance(part, Missing | None)}
     recorder = Recorder(module, spec["limit"])
     out: Spec = {"ended": "returned"}
     for name in originals:
@@ -109,6 +118,9 @@ def record(module: ModuleType, spec: Spec) -> Spec:
             getattr(module, spec["function"])(**spec["kwargs"])
     except _Enough:
         out["ended"] = "enough"
+    except (RefusedError, ImportError, MemoryError) as error:
+        out["ended"] = "refused"
+        out["refused"] = describe_error(error, str(module.__file__))
     except BaseException as error:
         out["ended"] = "raised"
         out["error"] = describe_error(error, str(module.__file__))
