@@ -6,7 +6,7 @@ spelling and layout the trainers listed in the research notes (frameworks, secti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from textwrap import dedent
 
 
@@ -19,11 +19,12 @@ class Variant:
     functions: dict[str, dict[str, str | float]]
     recipe: str | None = None
     """The recipe of its loss; None where it has no loss."""
-    absent: tuple[str, ...] = field(default=())
+    absent: tuple[str, ...] = ()
     """Coordinates that no function may report."""
 
     @property
     def text(self) -> str:
+        """The script."""
         return dedent(self.source).lstrip("\n")
 
 
@@ -45,8 +46,14 @@ ADVANTAGES = (
                 out.extend((r - mu) / (sigma + eps) for r in chunk)
             return out
         ''',
-        {"group_advantages": {"baseline": "group-mean", "scale": "population-std",
-                              "eps": 1e-6, "eps_place": "std + eps"}},
+        {
+            "group_advantages": {
+                "baseline": "group-mean",
+                "scale": "population-std",
+                "eps": 1e-6,
+                "eps_place": "std + eps",
+            }
+        },
     ),
     Variant(
         "population-std-numpy",
@@ -58,8 +65,14 @@ ADVANTAGES = (
             centred = by_prompt - by_prompt.mean(axis=1, keepdims=True)
             return (centred / (by_prompt.std(axis=1, keepdims=True) + 1e-4)).ravel()
         """,
-        {"compute_advantages": {"baseline": "group-mean", "scale": "population-std",
-                                "eps": 1e-4, "eps_place": "std + eps"}},
+        {
+            "compute_advantages": {
+                "baseline": "group-mean",
+                "scale": "population-std",
+                "eps": 1e-4,
+                "eps_place": "std + eps",
+            }
+        },
     ),
     Variant(
         "sample-std-torch",
@@ -72,8 +85,14 @@ ADVANTAGES = (
             std = grouped.std(dim=1).repeat_interleave(num_generations, dim=0)
             return (rewards - mean) / (std + 1e-4)
         """,
-        {"get_advantages": {"baseline": "group-mean", "scale": "sample-std", "eps": 1e-4,
-                            "eps_place": "std + eps"}},
+        {
+            "get_advantages": {
+                "baseline": "group-mean",
+                "scale": "sample-std",
+                "eps": 1e-4,
+                "eps_place": "std + eps",
+            }
+        },
     ),
     Variant(
         "sample-std-statistics",
@@ -96,8 +115,14 @@ ADVANTAGES = (
             var = r.var(dim=-1, unbiased=False, keepdim=True)
             return ((r - r.mean(dim=-1, keepdim=True)) * torch.rsqrt(var + eps)).flatten()
         """,
-        {"normalize_rewards": {"baseline": "group-mean", "scale": "population-std",
-                               "eps": 1e-5, "eps_place": "sqrt(var + eps)"}},
+        {
+            "normalize_rewards": {
+                "baseline": "group-mean",
+                "scale": "population-std",
+                "eps": 1e-5,
+                "eps_place": "sqrt(var + eps)",
+            }
+        },
     ),
     Variant(
         "variance-plus-eps-lists",
@@ -112,8 +137,14 @@ ADVANTAGES = (
                     adv[i] = (rewards[i] - m) / (v + 1e-8) ** 0.5
             return adv
         """,
-        {"advantages_of": {"baseline": "group-mean", "scale": "population-std", "eps": 1e-8,
-                           "eps_place": "sqrt(var + eps)"}},
+        {
+            "advantages_of": {
+                "baseline": "group-mean",
+                "scale": "population-std",
+                "eps": 1e-8,
+                "eps_place": "sqrt(var + eps)",
+            }
+        },
     ),
     Variant(
         "no-std-lists",
@@ -421,8 +452,13 @@ _SUMS = {
     ),
     "sequence-mean": (
         "",
-        ("rows = []", "terms = []", "terms.append(-s)", "rows.append(sum(terms) / len(terms))",
-         "sum(rows) / len(rows)"),
+        (
+            "rows = []",
+            "terms = []",
+            "terms.append(-s)",
+            "rows.append(sum(terms) / len(terms))",
+            "sum(rows) / len(rows)",
+        ),
         "per_row = (s * mask).sum(axis=1) / np.maximum(mask.sum(axis=1), 1)\n"
         "return -np.mean(per_row)",
         "loss = -s\nreturn ((loss * mask).sum(-1) / mask.sum(-1).clamp(min=1.0)).mean()",
@@ -482,7 +518,7 @@ _PAIRS = (
     ("clip", "constant-hard-coded", "dr_grpo"),
     ("clip", "sequence-sum", "dr_grpo"),
     ("clip", "sum", None),
-    ("clip-higher", "token-mean", None),
+    ("clip-higher", "token-mean", "dapo"),  # its defaults are .2 and .28
     ("hard-coded", "sequence-mean", "grpo"),
     ("hard-coded-higher", "token-mean", "dapo"),
     ("max-of-negatives", "token-mean", "grpo"),
@@ -583,9 +619,16 @@ LOSSES = (
             lengths = completion_mask.sum(dim=1)
             return ((per_token_loss * completion_mask).sum(dim=1) / lengths).mean()
         """,
-        {"compute_loss": {"ratio": "detached", "surrogate": "unclipped", "divergence": "k3",
-                          "divergence_weight": 1.0, "aggregation": "sequence-mean",
-                          "level": "token"}},
+        {
+            "compute_loss": {
+                "ratio": "detached",
+                "surrogate": "unclipped",
+                "divergence": "k3",
+                "divergence_weight": 1.0,
+                "aggregation": "sequence-mean",
+                "level": "token",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -596,8 +639,14 @@ LOSSES = (
                       for lp, keep in zip(row, m) if keep]
             return -sum(picked) / len(picked)
         """,
-        {"reinforce_loss": {"surrogate": "log-prob", "aggregation": "token-mean",
-                            "surrogate_weight": -1.0, "divergence": "none"}},
+        {
+            "reinforce_loss": {
+                "surrogate": "log-prob",
+                "aggregation": "token-mean",
+                "surrogate_weight": -1.0,
+                "divergence": "none",
+            }
+        },
     ),
     Variant(
         "reinforce-torch",
@@ -622,8 +671,10 @@ LOSSES = (
         def rloo_loss(logprobs, advantages, mask):
             return -np.mean(np.asarray(advantages) * (np.asarray(logprobs) * mask).sum(axis=1))
         """,
-        {"rloo_advantages": {"baseline": "leave-one-out", "scale": "none"},
-         "rloo_loss": {"surrogate": "log-prob", "aggregation": "sequence-sum"}},
+        {
+            "rloo_advantages": {"baseline": "leave-one-out", "scale": "none"},
+            "rloo_loss": {"surrogate": "log-prob", "aggregation": "sequence-sum"},
+        },
         "rloo",
     ),
     Variant(
@@ -650,8 +701,14 @@ LOSSES = (
             objective = is_weight * advantages.view(-1, 1) * log_probs
             return -(objective * mask).sum() / mask.sum().clamp(min=1)
         """,
-        {"loss_fn": {"ratio": "token", "surrogate": "cispo", "aggregation": "token-mean",
-                     "clip_high": 2.0}},
+        {
+            "loss_fn": {
+                "ratio": "token",
+                "surrogate": "cispo",
+                "aggregation": "token-mean",
+                "clip_high": 2.0,
+            }
+        },
         "cispo",
     ),
     Variant(
@@ -667,8 +724,14 @@ LOSSES = (
             surr = torch.min(s * advantages, s.clamp(1 - eps_low, 1 + eps_high) * advantages)
             return -surr.mean()
         ''',
-        {"gspo_loss": {"ratio": "token", "surrogate": "min-clip", "level": "sequence-mean",
-                       "aggregation": "sequence-mean"}},
+        {
+            "gspo_loss": {
+                "ratio": "token",
+                "surrogate": "min-clip",
+                "level": "sequence-mean",
+                "aggregation": "sequence-mean",
+            }
+        },
         "gspo",
     ),
     Variant(
@@ -684,8 +747,13 @@ LOSSES = (
                 total += min(s * a, max(1 - eps, min(1 + eps, s)) * a)
             return -total / len(mask)
         """,
-        {"gspo_loss": {"surrogate": "min-clip", "level": "sequence-mean",
-                       "aggregation": "sequence-mean"}},
+        {
+            "gspo_loss": {
+                "surrogate": "min-clip",
+                "level": "sequence-mean",
+                "aggregation": "sequence-mean",
+            }
+        },
         "gspo",
     ),
     Variant(
@@ -698,8 +766,13 @@ LOSSES = (
             s = np.exp(log_ratio)
             return -np.minimum(s * advantages, np.clip(s, 1 - clip_eps, 1 + clip_eps) * advantages).mean()
         """,
-        {"sequence_policy_loss": {"surrogate": "min-clip", "level": "sequence-mean",
-                                  "aggregation": "sequence-mean"}},
+        {
+            "sequence_policy_loss": {
+                "surrogate": "min-clip",
+                "level": "sequence-mean",
+                "aggregation": "sequence-mean",
+            }
+        },
         "gspo",
     ),
     Variant(
@@ -715,8 +788,15 @@ LOSSES = (
             kl = np.expm1(gap) - gap
             return ((beta * kl - gain) * mask).sum() / mask.sum()
         """,
-        {"grpo_loss": {**_CLIPPED, "divergence": "k3", "divergence_weight": 1.0,
-                       "beta_from": "arguments", "aggregation": "token-mean"}},
+        {
+            "grpo_loss": {
+                **_CLIPPED,
+                "divergence": "k3",
+                "divergence_weight": 1.0,
+                "beta_from": "arguments",
+                "aggregation": "token-mean",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -731,8 +811,14 @@ LOSSES = (
             penalty = 0.5 * (logps - ref_logps).square()
             return ((kl_coef * penalty - surr) * mask).sum() / mask.sum()
         """,
-        {"policy_loss": {**_CLIPPED, "divergence": "k2", "divergence_weight": 1.0,
-                         "aggregation": "token-mean"}},
+        {
+            "policy_loss": {
+                **_CLIPPED,
+                "divergence": "k2",
+                "divergence_weight": 1.0,
+                "aggregation": "token-mean",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -753,8 +839,14 @@ LOSSES = (
                     n += 1
             return total / n
         """,
-        {"grpo_loss": {**_CLIPPED, "divergence": "absolute", "divergence_weight": 1.0,
-                       "aggregation": "token-mean"}},
+        {
+            "grpo_loss": {
+                **_CLIPPED,
+                "divergence": "absolute",
+                "divergence_weight": 1.0,
+                "aggregation": "token-mean",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -777,8 +869,10 @@ LOSSES = (
             surr = np.minimum(ratio * adv, np.clip(ratio, 1 - clip_eps, 1 + clip_eps) * adv)
             return -(surr * mask).sum() / mask.sum()
         ''',
-        {"group_advantages": {"baseline": "group-mean", "scale": "population-std"},
-         "policy_loss": {**_CLIPPED, "divergence": "none", "aggregation": "token-mean"}},
+        {
+            "group_advantages": {"baseline": "group-mean", "scale": "population-std"},
+            "policy_loss": {**_CLIPPED, "divergence": "none", "aggregation": "token-mean"},
+        },
         "grpo",
     ),
     Variant(
@@ -799,9 +893,16 @@ LOSSES = (
             kl = torch.exp(diff) - diff - 1.0
             return masked_mean(pg + BETA * kl, mask).mean(), {"kl": masked_mean(kl, mask).mean()}
         """,
-        {"grpo_loss": {**_CLIPPED, "divergence": "k3", "divergence_weight": 0.04,
-                       "beta_from": "constant", "clip_from": "constant",
-                       "aggregation": "sequence-mean"}},
+        {
+            "grpo_loss": {
+                **_CLIPPED,
+                "divergence": "k3",
+                "divergence_weight": 0.04,
+                "beta_from": "constant",
+                "clip_from": "constant",
+                "aggregation": "sequence-mean",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -821,8 +922,15 @@ LOSSES = (
                 out.append(acc / max(1, sum(mask[i])))
             return sum(out) / len(out)
         """,
-        {"loss": {**_CLIPPED, "divergence": "k3", "divergence_weight": 0.01,
-                  "beta_from": "constant", "aggregation": "sequence-mean"}},
+        {
+            "loss": {
+                **_CLIPPED,
+                "divergence": "k3",
+                "divergence_weight": 0.01,
+                "beta_from": "constant",
+                "aggregation": "sequence-mean",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -843,9 +951,16 @@ LOSSES = (
                         count += 1
             return total / count
         ''',
-        {"grpo_objective": {"ratio": "token", "surrogate": "min-clip", "surrogate_weight": 1.0,
-                            "divergence": "k3", "divergence_weight": -1.0,
-                            "aggregation": "token-mean"}},
+        {
+            "grpo_objective": {
+                "ratio": "token",
+                "surrogate": "min-clip",
+                "surrogate_weight": 1.0,
+                "divergence": "k3",
+                "divergence_weight": -1.0,
+                "aggregation": "token-mean",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -868,8 +983,14 @@ LOSSES = (
                     for p, g in zip(model.parameters(), grads):
                         p.add_(lr * g)
         ''',
-        {"surrogate": {"ratio": "token", "surrogate": "min-clip", "surrogate_weight": 1.0,
-                       "aggregation": "token-mean"}},
+        {
+            "surrogate": {
+                "ratio": "token",
+                "surrogate": "min-clip",
+                "surrogate_weight": 1.0,
+                "aggregation": "token-mean",
+            }
+        },
         "grpo",
     ),
     Variant(
@@ -935,8 +1056,10 @@ LOSSES = (
             s = torch.min(ratio * a, ratio.clamp(1 - clip_eps, 1 + clip_eps) * a)
             return -(s * mask).sum(-1).div(MAX_TOKENS).mean()
         """,
-        {"group_advantages": {"baseline": "group-mean", "scale": "none"},
-         "dr_grpo_loss": {**_CLIPPED, "aggregation": "constant-per-sequence", "factor": 1 / 64}},
+        {
+            "group_advantages": {"baseline": "group-mean", "scale": "none"},
+            "dr_grpo_loss": {**_CLIPPED, "aggregation": "constant-per-sequence", "factor": 1 / 64},
+        },
         "dr_grpo",
     ),
     Variant(
@@ -953,8 +1076,12 @@ LOSSES = (
             pg1, pg2 = -adv * ratio, -adv * np.clip(ratio, 1 - cliprange, 1 + cliprange)
             return np.sum(np.maximum(pg1, pg2) * mask) / np.sum(mask)
         """,
-        {"whiten_advantages": {"baseline": "batch-mean", "scale": "batch-population-std"},
-         "actor_loss": {**_CLIPPED, "aggregation": "token-mean"}},
+        {
+            "whiten_advantages": {"baseline": "batch-mean", "scale": "batch-population-std"},
+            "actor_loss": {**_CLIPPED, "aggregation": "token-mean"},
+        },
         "reinforce++",
     ),
 )
+
+VARIANTS = (*ADVANTAGES, *BUILT_LOSSES, *LOSSES)

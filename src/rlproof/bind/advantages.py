@@ -6,6 +6,7 @@ from typing import Any
 
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
+from rlproof.faults.seen import ScriptError
 from rlproof.read.names import Slot
 from rlproof.read.targets import Script, Target
 
@@ -34,22 +35,32 @@ class AdvantagesImplementation(Implementation):
             ScriptError: the function raised.
         """
         answer = raise_for(self.ask([self._request(rewards, group_size)])[0])
-        return _flat(answer["value"])
+        found = _advantages_in(answer["value"], len(rewards)) or _flat(answer["value"])
+        if not all(isinstance(x, int | float) for x in found):
+            raise ScriptError("NotPlain", "returned what is no number", None, self.target.name)
+        return found
 
     def _request(self, rewards: list[float], group_size: int) -> Spec:
         arguments: dict[str, list[Any]] = {}
         for parameter in self.target.parameters:
             match parameter.slot:
                 case Slot.REWARDS:
-                    arguments[parameter.name] = [self.convention.kind(), self._lay(rewards, group_size)]
+                    laid = self._lay(rewards, group_size)
+                    arguments[parameter.name] = [self.convention.kind(), laid]
                 case Slot.GROUP_SIZE:
                     arguments[parameter.name] = ["raw", group_size]
                 case Slot.GROUP_IDS:
                     ids = [i // group_size for i in range(len(rewards))]
                     arguments[parameter.name] = [self.convention.kind("int"), ids]
+                case Slot.REWARD_FUNCTION:
+                    arguments[parameter.name] = ["function", "reads its reward"]
+                case Slot.RESPONSES | Slot.TRUTHS:
+                    arguments[parameter.name] = ["raw", [repr(reward) for reward in rewards]]
                 case Slot.EPS if parameter.required:
                     arguments[parameter.name] = ["raw", 1e-6]
-                case None | Slot.EPS:
+                case Slot.SWITCH if parameter.required:
+                    arguments[parameter.name] = ["raw", True]
+                case None | Slot.EPS | Slot.SWITCH:
                     continue
                 case _ if parameter.required:
                     raise UnbindableError(f"needs `{parameter.name}` ({parameter.slot})")
@@ -67,9 +78,14 @@ def _flat(value: Any) -> list[float]:
     return [value]
 
 
+def _advantages_in(value: Any, count: int) -> list[float] | None:
+    """The advantages inside what was returned: all of it, or the first item of a tuple."""
+    for candidate in [value, *(value[:1] if isinstance(value, list) else [])]:
+        flat = _flat(candidate)
+        if len(flat) == count and all(isinstance(x, int | float) for x in flat):
+            return flat
+    return None
+
+
 def _is_flat_four(answer: Spec) -> bool:
-    value = answer["value"]
-    if not isinstance(value, list):
-        return False
-    flat = _flat(value)
-    return len(flat) == 4 and all(isinstance(x, int | float) for x in flat)
+    return _advantages_in(answer["value"], 4) is not None

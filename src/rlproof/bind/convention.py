@@ -33,7 +33,7 @@ class Convention:
 
     def mask_kind(self) -> str:
         """The wire name of a mask."""
-        return self.kind("bool" if self.mask == "bool" else "float")
+        return self.kind({"number": "float"}.get(self.mask, self.mask))
 
 
 def conventions(script: Script, target: Target) -> Iterator[Convention]:
@@ -44,7 +44,7 @@ def conventions(script: Script, target: Target) -> Iterator[Convention]:
             yield from (Convention("list", shape) for shape in ("row", "token"))
             continue
         shapes = ("row", "column", "token")
-        for mask, shape in product(("number", "bool"), shapes):
+        for mask, shape in product(("number", "bool", "int"), shapes):
             yield Convention(array, shape, mask)
         yield from (
             replace(Convention(array, shape), dtype="float32")

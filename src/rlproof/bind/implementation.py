@@ -32,8 +32,8 @@ class Implementation:
             names = ", ".join(f"`{name}`" for name in unknown)
             raise UnbindableError(f"needs {names}, whose meaning is not recognised")
 
-    def settle(self, make: Callable[[], Spec], accept: Callable[[Spec], bool]) -> None:
-        """Find the convention under which the plain call works.
+    def settle(self, make: Callable[[], Spec], accept: Callable[[Spec], bool]) -> Spec:
+        """Find the convention under which the plain call works. Returns its answer.
 
         Raises:
             UnbindableError: none does; the reason is that of the likeliest convention.
@@ -43,7 +43,7 @@ class Implementation:
             self.convention = convention
             answer = self.ask([make()])[0]
             if "error" not in answer and accept(answer):
-                return
+                return answer
             reason = reason or _reason(answer)
         raise UnbindableError(reason)
 

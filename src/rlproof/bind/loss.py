@@ -6,12 +6,13 @@ Shapes: B rows, T slots. All arrays are nested lists on this side.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 from rlproof.bind.convention import Convention
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
-from rlproof.faults.seen import Answer, Batch, Rows
+from rlproof.faults.seen import Answer, Batch, Rows, ScriptError
 from rlproof.read.names import Slot
 from rlproof.read.targets import Parameter, Script, Target
 
@@ -31,7 +32,12 @@ class LossImplementation(Implementation):
             advantages=[1.0, -1.0],
             mask=[[1, 1, 1], [1, 1, 0]],
         )
-        self.settle(lambda: self._request(plain), lambda answer: answer["value"] == answer["value"])
+        self.pick: str | None = None
+        first = self.settle(lambda: self._request(plain), lambda a: a["value"] == a["value"])
+        if len(first["places"]) > 1:
+            self.pick = self._likeliest(first["places"], plain)
+        self.reduced = not first["where"].endswith(".sum()")
+        """Whether the loss is one number; if not, its entries are summed."""
 
     def many(self, batches: list[Batch]) -> list[Answer]:
         """Value and gradient for each batch."""
@@ -51,6 +57,9 @@ class LossImplementation(Implementation):
         return self.ask([self._request(batch, seed)])[0]
 
     def _answer(self, answer: Spec) -> Answer:
+        if not isfinite(answer["value"]):
+            name = self.target.name
+            raise ScriptError("not finite", f"returned {answer['value']} on a probe", None, name)
         sign = -1.0 if self._is_negative(Slot.NEW) else 1.0
         return Answer(answer["value"], [[sign * g for g in row] for row in answer["gradient"]])
 
@@ -58,7 +67,28 @@ class LossImplementation(Implementation):
         new = self.target.parameter(Slot.NEW)
         assert new is not None
         arguments = dict(self._arguments(batch))
-        return self.spec(arguments, "scalar", gradient=new.name, seed=seed)
+        return self.spec(arguments, "scalar", gradient=new.name, seed=seed, pick=self.pick)
+
+    def _likeliest(self, places: list[str], plain: Batch) -> str:
+        """Of several numbers returned, the loss: it has a gradient and follows most inputs.
+
+        A total follows the advantages and the reference, its parts only one of them.
+        """
+        scores: list[tuple[int, int, str]] = []
+        for order, place in enumerate(places):
+            self.pick = place
+            first, flipped, away = (
+                self.raw(batch)
+                for batch in (
+                    plain,
+                    plain.but(advantages=[-a for a in plain.advantages]),
+                    plain.but(ref=[[x - 0.5 for x in row] for row in plain.ref], beta=1.0),
+                )
+            )
+            if "gradient" in first and any(map(any, first["gradient"])):
+                follows = (first.get("value") != answer.get("value") for answer in (flipped, away))
+                scores.append((-sum(follows), order, place))
+        return min(scores)[2] if scores else places[0]
 
     def _arguments(self, batch: Batch) -> Iterator[tuple[str, list[Any]]]:
         for parameter in self.target.parameters:
@@ -82,6 +112,10 @@ class LossImplementation(Implementation):
                 return [convention.mask_kind(), batch.mask]
             case Slot.LENGTHS:
                 return [convention.kind("int"), [sum(row) for row in batch.mask]]
+            case Slot.DIVERGENCES:
+                return [convention.kind(), [[0.0] * width for _ in batch.mask]]
+            case Slot.SWITCH | Slot.ONE if parameter.required:
+                return ["raw", 1]
             case Slot.WIDTH if parameter.required:
                 return ["raw", _WIDTH]
             case Slot.TEMPERATURE if parameter.required:

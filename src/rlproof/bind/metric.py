@@ -16,7 +16,9 @@ class MetricImplementation(Implementation):
 
     def __init__(self, script: Script, target: Target, sandbox: Sandbox) -> None:
         super().__init__(script, target, sandbox)
-        self.settle(lambda: self._request([[-1.0, -1.0]], [[-1.0, -1.1]], [[1, 1]], None), _is_number)
+        self.settle(
+            lambda: self._request([[-1.0, -1.0]], [[-1.0, -1.1]], [[1, 1]], None), _is_number
+        )
 
     def run(self, new: Rows, old: Rows, mask: list[list[int]], eps: float | None) -> float:
         """The metric's value.
@@ -27,9 +29,7 @@ class MetricImplementation(Implementation):
         answer = raise_for(self.ask([self._request(new, old, mask, eps)])[0])
         return float(answer["value"])
 
-    def _request(
-        self, new: Rows, old: Rows, mask: list[list[int]], eps: float | None
-    ) -> Spec:
+    def _request(self, new: Rows, old: Rows, mask: list[list[int]], eps: float | None) -> Spec:
         kind = self.convention.kind()
         given: dict[Slot, list[Any] | None] = {
             Slot.NEW: [kind, new],

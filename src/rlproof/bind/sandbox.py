@@ -19,6 +19,7 @@ from rlproof.read.source import Source
 Answer = dict[str, Any]
 _LONGEST = 200_000_000  # bytes of one answer
 _LOAD_SECONDS = 120.0  # importing torch from a cold disk takes tens of seconds
+_LONGEST_WAIT = 86_400.0  # timers of the system take no infinity
 DEFAULT_SECONDS = 10.0
 
 
@@ -31,7 +32,7 @@ class Sandbox:
 
     def __init__(self, source: Source, seconds: float = DEFAULT_SECONDS) -> None:
         self.source = source
-        self.seconds = seconds
+        self.seconds = seconds if seconds < _LONGEST_WAIT else _LONGEST_WAIT  # not-a-number too
         self.reasons: dict[str, str] = {}
         self._child: subprocess.Popen[bytes] | None = None
 

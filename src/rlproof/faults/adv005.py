@@ -12,7 +12,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     """Exactly equal rewards give 0, but those whose mean is rounded give ±1."""
     for function in seen.advantages:
         failed = function.facts["rounded_failures"]
-        if failed and not function.facts["equal_failures"]:
+        guarded = not function.facts["equal_failures"] and "eps_place" not in function.point
+        if failed and guarded:
             trial = failed[0]
             yield Sighting(
                 function.where["guard"],

@@ -11,7 +11,7 @@ from rlproof.faults.seen import Seen
 def detect(seen: Seen) -> Iterator[Sighting]:
     """One success among equals: the others have no spread, so its advantage explodes."""
     for function in seen.advantages:
-        if function.facts.get("explodes"):
+        if function.facts["explodes"]:
             got = function.run([1.0, 0.0, 0.0, 0.0], 4)
             yield Sighting(
                 function.where.get("std", function.where["division"]),

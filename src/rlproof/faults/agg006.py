@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting
 from rlproof.faults.seen import Batch, Seen
 
+_OPEN = {"all-slots", "per-token"}  # a fault of its own; left to the caller
+
 
 def detect(seen: Seen) -> Iterator[Sighting]:
     """Only where the user declared a recipe: lengths 1 and 2 weigh differently."""
     for loss in seen.losses:
         declared = loss.facts.get("declared_aggregations")
         computed = loss.point.get("aggregation")
-        if not declared or computed is None or computed in declared or computed == "all-slots":
+        if not declared or computed is None or computed in declared or computed in _OPEN:
             continue
         rows = [[-1.0, -1.0], [-1.0, -1.0]]
         batch = Batch(rows, rows, rows, [0.0, 1.0], [[1, 0], [1, 1]])

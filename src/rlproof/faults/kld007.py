@@ -12,7 +12,8 @@ from rlproof.faults.seen import Batch, Seen
 def detect(seen: Seen) -> Iterator[Sighting]:
     """The loss away from the reference is the same for two coefficients."""
     for loss in seen.losses:
-        if not {"divergence coefficient", "reference log-probs"} <= loss.slots:
+        takes = {"divergence coefficient", "reference log-probs"} <= loss.slots
+        if not takes or "surrogate" not in loss.point or loss.facts.get("unused_on_purpose"):
             continue
         batch = Batch([[log(0.5)]], [[log(0.5)]], [[log(0.25)]], [0.0], [[1]])
         one, two = (loss.run(batch.but(beta=beta)).value for beta in (1.0, 2.0))

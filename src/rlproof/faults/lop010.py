@@ -14,7 +14,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         error = loop.facts["error"]
         if error and not loop.facts["error_explained"]:
             yield _sighting(loop, error, "called with its defaults", "it returns", Severity.ERROR)
-        elif error := loop.facts["prompts_error"]:
+        elif (error := loop.facts["prompts_error"]) and error.own:
             yield _sighting(loop, error, "prompts=(5,)", "any prompt ids work", Severity.NOTE)
     for place, facts in seen.other:
         if facts.get("raises"):

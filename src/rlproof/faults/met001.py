@@ -8,6 +8,8 @@ from math import log
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting
 from rlproof.faults.seen import MetricSeen, Seen
 
+_ONE_SIDED = {"high", "low", "upper", "lower", "up", "upside", "above", "below", "max", "min",
+              "down", "downside"}  # fmt: skip
 _ZERO, _UP, _DOWN = log(0.2), log(0.3), log(0.1)
 
 
@@ -43,7 +45,7 @@ def _function(metric: MetricSeen) -> Iterator[Sighting]:
         ("", "ratios below the range are not counted", "ρ = 0.5, clip range 0.2",
          metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2), 1.0),
     ]  # fmt: skip
-    one_sided = {"high", "low", "upper", "lower"} & set(metric.function.split("_"))
+    one_sided = _ONE_SIDED & set(metric.function.split("_")) or len(metric.bounds) == 1
     for slot, message, case, got, expected in cases:
         applies = slot in metric.slots if slot else not one_sided
         if applies and abs(got - expected) > 1e-6:

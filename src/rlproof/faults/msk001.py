@@ -12,7 +12,9 @@ from rlproof.faults.seen import Batch, Seen
 def detect(seen: Seen) -> Iterator[Sighting]:
     """Only the padded slot changes, and the loss follows."""
     for loss in seen.losses:
-        if loss.point.get("padding") != "counted" or not {"mask", "lengths"} & loss.slots:
+        counted = loss.point.get("padding") == "counted"
+        reduced = loss.point.get("aggregation") != "per-token"
+        if not (counted and reduced and {"mask", "lengths"} & loss.slots):
             continue
         quarter, half = log(0.25), log(0.5)
         rows = [[quarter, quarter]]

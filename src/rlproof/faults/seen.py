@@ -93,6 +93,8 @@ class MetricSeen:
     slots: frozenset[str]
     where: Mapping[str, Place]
     run: Callable[[Rows, Rows, list[list[int]], float | None], float]
+    bounds: frozenset[str] = frozenset()
+    """Which of the lower and the upper clip range it takes apart from the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,18 @@ class LoopSeen:
 class ScriptError(Exception):
     """The script's own function raised; carries where and what."""
 
-    def __init__(self, kind: str, message: str, line: int | None, function: str | None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        line: int | None = None,
+        function: str | None = None,
+        own: bool = True,
+    ) -> None:
         super().__init__(f"{kind}: {message}" if message else kind)
         self.kind = kind
+        self.own = own
+        """Whether the script's own code raised it, not a library on account of the machine."""
         self.line = line
         self.function = function
 

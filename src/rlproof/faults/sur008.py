@@ -13,7 +13,9 @@ _CLIPS = {"clip range", "lower clip range", "upper clip range"}
 def detect(seen: Seen) -> Iterator[Sighting]:
     """The single-token term is the same for two clip ranges, far outside both."""
     for loss in seen.losses:
-        if not loss.slots & _CLIPS or loss.facts.get("clip_matters", True):
+        ignored = loss.slots & _CLIPS and not loss.facts.get("clip_matters", True)
+        known = "surrogate" in loss.point and not loss.facts.get("unused_on_purpose")
+        if not (ignored and known):
             continue
         batch = Batch([[-0.1]], [[-2.0]], [[-0.1]], [1.0], [[1]])
         got = [loss.run(batch.but(low=eps, high=eps)).value for eps in (0.2, 0.5)]

@@ -13,35 +13,58 @@ from itertools import product
 import numpy as np
 
 from rlproof.bind.advantages import AdvantagesImplementation
-from rlproof.faults.seen import AdvantagesSeen, Place, ScriptError
+from rlproof.faults.seen import AdvantagesSeen, Place, Point, ScriptError
 from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
+from rlproof.read.anatomy import std_statement
 from rlproof.read.landmarks import advantages_landmarks, place
+from rlproof.read.names import Slot
 from rlproof.read.targets import Target
 from rlproof.space.advantages import BASELINES, SCALES
 
+_GROUPED: dict[str | float, str | float] = {"batch-mean": "group-mean"}
 _TOLERANCE = 2e-3
 """Residual of a fit without stabiliser: an eps of 1e-4 at std 0.4 changes 2.5e-4."""
-_STD_CALLS = {"std", "pstdev", "stdev", "nanstd", "var", "pvariance", "variance"}
 
 
 def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     """Probe one advantage function and name what it computes."""
     seen = observe(function)
-    point = identify(seen)
     target = function.target
+    point = _of_one_group(identify(seen), target)
     where: dict[str, Place] = advantages_landmarks(target)
-    std = _std_statement(target)
+    std = std_statement(target)
     if std is not None:
         where["std"] = place(target.name, std)
     facts = {
-        "equal_failures": [trial for trial in seen.equal if not trial.sane],
-        "rounded_failures": [trial for trial in seen.rounded if not trial.sane],
+        "equal_failures": _failures(seen.equal, point),
+        "rounded_failures": _failures(seen.rounded, point),
         "explodes": _explodes(function.run),
         "computes_std": std is not None and _promises_std(target),
         "single": seen.single,
     }
     slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
     return AdvantagesSeen(target.name, slots, where, point, function.run, facts)
+
+
+def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, str | float]:
+    """A function without a group parameter that speaks of a group is given one at a time."""
+    grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
+    text = f"{target.name.replace('_', ' ')} {target.doc}"
+    if grouped or not re.search(r"\bgroup|\b(one|same|per|each) prompt", text, re.IGNORECASE):
+        return point
+    return {
+        axis: str(value).removeprefix("batch-") if axis == "scale" else _GROUPED.get(value, value)
+        for axis, value in point.items()
+    }
+
+
+def _failures(trials: tuple[Trial, ...], point: Point) -> list[Trial]:
+    """Equal rewards that raise or give NaN; where a scale is known, also those far from 0.
+
+    A formula that nobody knows may well give equal rewards something else than 0.
+    """
+    scaled = point.get("scale", "none") != "none"
+    return [trial for trial in trials if trial.error or (scaled and not trial.sane)]
 
 
 def identify(seen: AdvantagesObservation) -> dict[str, str | float]:
@@ -103,32 +126,16 @@ def _stabiliser(close: tuple[Trial, ...], scale: str) -> dict[str, str | float]:
 
 
 def _explodes(run: Callable[[list[float], int], list[float]]) -> bool:
-    """Whether (1, 0, 0, 0) gives an advantage far above the bound √(G − 1)."""
+    """Whether (1, 0, 0, 0) gives the first member, and only it, a huge advantage.
+
+    The others have a spread among their own others; a spread of the whole group is the same
+    for all four.
+    """
     try:
-        return max(map(abs, run([1.0, 0.0, 0.0, 0.0], 4))) > 100
+        first, *others = map(abs, run([1.0, 0.0, 0.0, 0.0], 4))
+        return first > 100 > max(others)
     except ScriptError:
         return False
-
-
-def _std_statement(target: Target) -> ast.stmt | None:
-    """The statement that computes a standard deviation."""
-    for node in ast.walk(target.node):
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            name = node.func.id if isinstance(node.func, ast.Name) else name
-            if name in _STD_CALLS:
-                return _enclosing(target.node, node)
-    return None
-
-
-def _enclosing(function: ast.AST, node: ast.AST) -> ast.stmt | None:
-    """The smallest statement that holds a node; for an `if`, its test alone counts."""
-    holders = [
-        statement
-        for statement in ast.walk(function)
-        if isinstance(statement, ast.stmt) and any(inner is node for inner in ast.walk(statement))
-    ]
-    return min(holders, key=lambda s: (s.end_lineno or 0) - s.lineno, default=None)
 
 
 def _promises_std(target: Target) -> bool:
@@ -138,4 +145,6 @@ def _promises_std(target: Target) -> bool:
         for p in target.parameters
     )
     words = r"divided by|normali[sz]ed|standard deviation|z-score|\bstd\b"
-    return not switch and bool(re.search(words, target.doc, re.IGNORECASE))
+    denies = r"\bnot\b|\bno\b|without|dr\.? ?grpo|only (centred|centered|logged)"
+    promises = re.search(words, target.doc, re.IGNORECASE)
+    return not switch and bool(promises) and not re.search(denies, target.doc, re.IGNORECASE)

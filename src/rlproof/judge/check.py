@@ -38,6 +38,7 @@ from rlproof.read.targets import Role, Script, Target
 from rlproof.space import recipes
 
 S = TypeVar("S")
+_BOUNDS = (Slot.CLIP_LOW, Slot.CLIP_HIGH)
 _DOC_TOKENS = (
     r"(averag|mean)\w*\s+over\s+(all\s+|the\s+)*(real|valid|response|completion)?\s*tokens"
 )
@@ -98,6 +99,7 @@ class _Check:
         self.notes: list[Skipped] = []
         self.other: list[tuple[Place, dict[str, Any]]] = []
         self.negative = False
+        self.unknown: set[str] = set()
 
     def report(self) -> FileReport:
         try:
@@ -128,11 +130,18 @@ class _Check:
         shared = dict(seen.advantages[0].point) if len(seen.advantages) == 1 else {}
         return FileReport(
             self.script.source.path,
-            tuple(_target(t, points.get(t.name, {}), shared) for t in self.script.targets),
+            tuple(self._target(t, points.get(t.name, {}), shared) for t in self.script.targets),
             tuple(sorted(findings, key=lambda f: (f.place.line, f.place.end_line, f.code))),
             tuple(skipped),
             len(judged),
         )
+
+    def _target(
+        self, target: Target, point: dict[str, str | float], shared: dict[str, str | float]
+    ) -> TargetReport:
+        known = target.role is Role.LOSS and target.name not in self.unknown
+        recipe = recipes.name_of({**shared, **point}) if known else None
+        return TargetReport(target.role, target.name, target.node.lineno, point, recipe)
 
     def _each(self, role: Role, judge: Callable[[Target], S | None]) -> tuple[S, ...]:
         seen: list[S] = []
@@ -145,7 +154,7 @@ class _Check:
             except UnbindableError as error:
                 self.reasons[target.name] = str(error)
             except ScriptError as error:
-                self.reasons[target.name] = f"raised {error}"
+                self.reasons[target.name] = f"on a probe: {error}"
             else:
                 if result is not None:
                     seen.append(result)
@@ -184,6 +193,7 @@ class _Check:
             reason = f"each coordinate fits alone; together they leave a residual of {residual:.2g}"
         else:
             return
+        self.unknown.add(seen.function)
         self.notes.append(Skipped(f"identifying {seen.function}", f"unknown objective: {reason}"))
 
     def _empty_mask(self, loss: LossImplementation) -> None:
@@ -227,7 +237,8 @@ class _Check:
             if p.slot
         )
         where = {"function": definition(target)}
-        return MetricSeen(target.name, slots, where, function.run)
+        bounds = {str(p.slot) for p in target.parameters if p.slot in _BOUNDS}
+        return MetricSeen(target.name, slots, where, function.run, frozenset(bounds))
 
     def _gradient(self, target: Target) -> None:
         """Whether a numeric gradient puts the parameters back when the function raises."""
@@ -254,16 +265,8 @@ class _Check:
     def _loop(self, target: Target, broken: bool) -> LoopSeen:
         seen = loops.judge(Recorder(self.script, target, self.sandbox))
         error = seen.facts["error"]
-        if error and broken:
-            reason = f"stopped with {error}; repair the errors above first"
-            self.notes.append(Skipped(f"the end of {target.name}", reason))
-        return replace(seen, facts={**seen.facts, "error_explained": broken})
-
-
-def _target(
-    target: Target, point: dict[str, str | float], advantages_point: dict[str, str | float]
-) -> TargetReport:
-    recipe = None
-    if target.role is Role.LOSS:
-        recipe = recipes.name_of({**advantages_point, **point})
-    return TargetReport(target.role, target.name, target.node.lineno, point, recipe)
+        explained = broken or (error is not None and not error.own)
+        if error and explained:
+            hint = "; repair the errors above first" if broken else ""
+            self.notes.append(Skipped(f"the end of {target.name}", f"stopped with {error}{hint}"))
+        return replace(seen, facts={**seen.facts, "error_explained": explained})

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 2e-4
 """Largest relative residual of a fit: above float32 rounding, far below any other formula."""
 _ZERO = 1e-9
+_UNBOUNDED = 0.06  # the smallest ratio of the grid is e⁻³ = 0.0498: nothing clipped it
 _NO_CAP = 1e9  # so high that a dual clip is a plain one, which comes first
 _CONSTANT = {"sequence-sum": "constant-per-sequence", "sum": "constant"}
 
@@ -100,6 +101,8 @@ def _fit(names: tuple[str, ...], shape: tuple[Array, Array], grid: Grid, clip: C
     if not np.isfinite(norm) or norm < _ZERO:
         return None
     factor = float(model @ observed) / norm
+    if abs(factor) < _ZERO or float(np.linalg.norm(observed)) < _ZERO:
+        return None
     return Fit(names, factor, _relative(factor * model, observed), clip)
 
 
@@ -122,10 +125,13 @@ def fit_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit |
 
 def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
     """The bounds given; constants written into the loss, read off where the term saturates."""
-    scaled = grid.value / (unit if abs(unit) > _ZERO else 1.0)
-    good, bad = scaled[grid.adv > 0], scaled[grid.adv < 0]
-    highs = {_clean(x) for x in (good.max() - 1, -bad.min() - 1) if x > 0}
-    lows = {_clean(x) for x in (1 + bad.max(), 1 - good.min()) if 0 < x < 1}
+    unit = unit if abs(unit) > _ZERO else 1.0
+    good, bad = grid.value[grid.adv > 0] / unit, grid.value[grid.adv < 0] / unit
+    steep, steep_bad = grid.slope[grid.adv > 0] / unit, grid.slope[grid.adv < 0] / unit
+    tops = (good.max(), -bad.min(), steep.max(), -steep_bad.min())
+    bottoms = (-bad.max(), good.min(), -steep_bad.max(), steep.min())
+    highs = {_clean(x - 1) for x in tops if x > 1}
+    lows = {_clean(1 - x) if x > _UNBOUNDED else 1.0 for x in bottoms if 0 < x < 1}
     low = [EPS] if given[0] else sorted(lows) or [EPS]
     high = [EPS] if given[1] else sorted(highs) or [EPS]
     cap = _clean(-bad.min())

@@ -6,14 +6,15 @@ import re
 from typing import Any
 
 from rlproof.bind.loss import LossImplementation
-from rlproof.faults.seen import LossSeen
+from rlproof.faults.seen import LossSeen, Point
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.identify import TOLERANCE, clip_matters, identify, padding_weight, residual
 from rlproof.probe.loss import LossObservation, observe
-from rlproof.read.anatomy import divides_by_width, picker
+from rlproof.read.anatomy import declares_unused, divides_by_width, is_negated, maximises, picker
 from rlproof.read.landmarks import loss_landmarks
 from rlproof.read.names import Slot
-from rlproof.read.targets import Target
+from rlproof.read.parameters import number
+from rlproof.read.targets import Script, Target
 
 _REAL_TOKENS = r"\b(real|valid|unpadded|non-?pad\w*|unmasked|response|completion)\s+tokens?\b"
 
@@ -25,6 +26,9 @@ def judge(loss: LossImplementation) -> LossSeen:
     low = target.has(Slot.CLIP) or target.has(Slot.CLIP_LOW)
     high = target.has(Slot.CLIP) or target.has(Slot.CLIP_HIGH)
     point = identify(seen, (low, high), target.has(Slot.BETA))
+    point |= _default_bounds(target, point)
+    if not loss.reduced and point.get("aggregation") == "sum":
+        point["aggregation"] = "per-token"
     return LossSeen(
         function=target.name,
         slots=frozenset(str(p.slot) for p in target.parameters if p.slot),
@@ -33,8 +37,21 @@ def judge(loss: LossImplementation) -> LossSeen:
         run=loss.run,
         predict=evaluate,
         facts=_facts(seen, target, point),
-        declared=direction(target),
+        declared=direction(loss.script, target),
     )
+
+
+def _default_bounds(target: Target, point: Point) -> dict[str, str | float]:
+    """The script's own default clip range, by which the objective is named."""
+    if point.get("clip_from") != "arguments":
+        return {}
+    found: dict[str, str | float] = {}
+    for axis, slot in (("clip_low", Slot.CLIP_LOW), ("clip_high", Slot.CLIP_HIGH)):
+        parameter = target.parameter(slot) or target.parameter(Slot.CLIP)
+        default = number(parameter.default) if parameter else None
+        if default is not None:
+            found[axis] = default
+    return found
 
 
 def _facts(seen: LossObservation, target: Target, point: dict[str, str | float]) -> dict[str, Any]:
@@ -46,14 +63,23 @@ def _facts(seen: LossObservation, target: Target, point: dict[str, str | float])
         "divergence_on_padding": padding_weight(pulled, seen.weights.mask) > TOLERANCE,
         "residual": residual(point, seen),
         "mode": seen.mode,
+        "unused_on_purpose": declares_unused(target, {p.name for p in target.parameters}),
     }
 
 
-def direction(target: Target) -> str | None:
-    """What the name and the docstring say is returned: a `loss`, an `objective`, or nothing."""
-    text = f"{target.name} {target.doc}".lower()
-    minimised = bool(re.search(r"minimi[sz]|descent|\bloss\b", text.replace("_", " ")))
-    maximised = bool(re.search(r"maximi[sz]|ascent", text))
+def direction(script: Script, target: Target) -> str | None:
+    """What is returned: a `loss`, an `objective`, or nothing that the script says clearly.
+
+    The docstring counts before the calls, and both before the name.
+    """
+    doc = target.doc.lower()
+    minimised = bool(re.search(r"minimi[sz]|\bdescen", doc))
+    maximised = bool(re.search(r"maximi[sz]|\bascen|higher is better", doc))
     if minimised != maximised:
         return "loss" if minimised else "objective"
-    return "loss" if "loss" in target.name.lower() else None
+    if is_negated(script, target):
+        return "objective"
+    if maximised or maximises(script):
+        return None
+    named = f"{target.name.replace('_', ' ')} {doc}".lower()
+    return "loss" if re.search(r"\bloss\b", named) else None

@@ -13,6 +13,7 @@ from rlproof.faults.model import Evidence, Severity
 from rlproof.faults.registry import find
 from rlproof.faults.seen import Place
 from rlproof.judge.findings import Finding
+from rlproof.read.anatomy import divides_by_std
 from rlproof.read.landmarks import advantages_landmarks, calls_in, loss_landmarks, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
@@ -46,6 +47,8 @@ def _unread(target: Target) -> Iterator[Finding]:
     marks = _LANDMARKS.get(target.role)
     for slot, code, landmark in _UNREAD.get(target.role, ()):
         parameter = target.parameter(slot)
+        if code == "ADV004" and not divides_by_std(target):
+            continue
         if parameter and marks and parameter.name not in read and not _accepts_anything(target):
             yield _finding(
                 code,

@@ -161,7 +161,11 @@ class Recorder:
         calls = [self._call(raw, answer["values"]) for raw in answer["calls"]]
         raised = answer.get("error")
         failure = raised and ScriptError(
-            raised["type"], raised["message"], raised.get("line"), raised.get("function")
+            raised["type"],
+            raised["message"],
+            raised.get("line"),
+            raised.get("function"),
+            raised.get("own", False),
         )
         return Recording(
             settings, list(_rollouts(calls, self._epochs_of(settings))), calls, failure

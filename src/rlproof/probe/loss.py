@@ -92,7 +92,8 @@ def observe(loss: LossImplementation) -> LossObservation:
     divergence = _divergence_grid(loss, 1.0) if has_ref else None
     doubled = _divergence_grid(loss, 2.0) if has_ref and has_beta else None
     push, unit = _unit(loss)
-    pair, full = _pair(), everything()
+    masked = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
+    pair, full = _pair(), everything(masked)
     answers = loss.many([pair, full])
     mode = loss.raw(one_token(-1.0, -1.2, 1.0)).get("mode", "")
     return LossObservation(
@@ -101,8 +102,8 @@ def observe(loss: LossImplementation) -> LossObservation:
         divergence=divergence,
         other_beta=_growth(divergence, doubled),
         unit=unit,
-        weights=_weights(loss, WIDTH, push),
-        wider=_weights(loss, WIDTH + EXTRA, push),
+        weights=_weights(loss, WIDTH, push, masked),
+        wider=_weights(loss, WIDTH + EXTRA, push, masked),
         pair=(pair, answers[0]),
         full=(full, answers[1]),
         mode=mode,
@@ -167,10 +168,9 @@ def _unit(loss: LossImplementation) -> tuple[float, float]:
     return (1.0, slopes[0]) if abs(slopes[0]) > 1e-9 else (-1.0, -slopes[1])
 
 
-def _weights(loss: LossImplementation, width: int, push: float) -> Weights:
-    has_mask = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
-    lengths = LENGTHS if has_mask else (width,) * len(LENGTHS)
-    mask = [[int(t < length) for t in range(width)] for length in lengths]
+def _weights(loss: LossImplementation, width: int, push: float, masked: bool) -> Weights:
+    mask = _mask(width, masked)
+    lengths = [sum(row) for row in mask]
     rows = [[-1.0] * width for _ in lengths]
     flat = Batch(rows, rows, rows, [0.0] * len(lengths), mask)
     ref = [[-0.5] * width for _ in lengths]
@@ -195,7 +195,13 @@ def _pair() -> Batch:
     )
 
 
-def everything() -> Batch:
+def _mask(width: int, masked: bool) -> list[list[int]]:
+    """Rows of unequal length; all slots are real where the loss takes no mask."""
+    lengths = LENGTHS if masked else (width,) * len(LENGTHS)
+    return [[int(t < length) for t in range(width)] for length in lengths]
+
+
+def everything(masked: bool = True) -> Batch:
     """Three rows, off-policy, with padding: ratios from 0.3 to 2.5, never at a clip bound."""
     rng = random.Random(5)
 
@@ -204,5 +210,5 @@ def everything() -> Batch:
 
     old = rows(-2.5, -1.2)
     new = [[round(x + rng.uniform(-1.1, 0.9), 3) for x in row] for row in old]
-    mask = [[int(t < length) for t in range(WIDTH)] for length in LENGTHS]
-    return Batch(new, old, rows(-2.5, -0.5), [1.0, -0.7, 0.4], mask, beta=0.3)
+    reference = rows(-2.5, -0.5)
+    return Batch(new, old, reference, [1.0, -0.7, 0.4], _mask(WIDTH, masked), beta=0.3)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
 from rlproof.read.landmarks import called, is_width, place, surrogate_of
-from rlproof.read.targets import Target
+from rlproof.read.names import words
+from rlproof.read.targets import Script, Target
 
 _RANDOM = {
     "bernoulli", "choice", "choices", "dropout", "gauss", "multinomial", "normal", "rand",
     "rand_like", "randint", "randn", "randn_like", "random", "sample", "shuffle", "uniform",
 }  # fmt: skip
+_SPREADS = {"std", "pstdev", "stdev", "nanstd", "var", "pvariance", "variance"}
 
 
 def picker(target: Target) -> str | None:
@@ -37,6 +40,74 @@ def divides_by_width(target: Target) -> bool:
         and any(is_width(inner) for inner in ast.walk(node.right))
         for node in ast.walk(target.node)
     )
+
+
+def std_statement(target: Target) -> ast.stmt | None:
+    """The smallest statement that calls a standard deviation or a variance."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Call) and called(node) in _SPREADS:
+            holders = [
+                statement
+                for statement in ast.walk(target.node)
+                if isinstance(statement, ast.stmt)
+                and any(inner is node for inner in ast.walk(statement))
+            ]
+            return min(holders, key=lambda s: (s.end_lineno or 0) - s.lineno)
+    return None
+
+
+def divides_by_std(target: Target) -> bool:
+    """Whether the function divides by something that is called, or computed as, a std."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div)
+        and any(_is_std(inner) for inner in ast.walk(node.right))
+        for node in ast.walk(target.node)
+    )
+
+
+def _is_std(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name):
+            return bool(set(words(name)) & {"std", "sigma", "sd", "stddev", "deviation"})
+        case ast.Call():
+            return called(node) in _SPREADS
+    return False
+
+
+def is_negated(script: Script, target: Target) -> bool:
+    """Whether a call of the function stands right behind a minus."""
+    return any(
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Call)
+        and called(node.operand) == target.name
+        for node in ast.walk(script.source.tree)
+    )
+
+
+def maximises(script: Script) -> bool:
+    """Whether anything is called with `maximize=True`, as an optimizer can be."""
+    return any(
+        isinstance(node, ast.keyword)
+        and node.arg == "maximize"
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is True
+        for node in ast.walk(script.source.tree)
+    )
+
+
+def declares_unused(target: Target, names: set[str]) -> bool:
+    """Whether the function deletes one of these parameters or says that it is not used."""
+    deleted = {
+        name.id
+        for node in ast.walk(target.node)
+        if isinstance(node, ast.Delete)
+        for name in node.targets
+        if isinstance(name, ast.Name)
+    }
+    said = re.search(r"\b(un|not )used\b|\bignored\b|compatib", target.doc, re.IGNORECASE)
+    return bool(names & deleted) or bool(said)
 
 
 def mutation(target: Target, names: set[str]) -> Place | None:

@@ -34,6 +34,12 @@ class Slot(StrEnum):
     TEMPERATURE = "temperature"
     FUNCTION = "function of the parameters"
     STEP = "finite-difference step"
+    DIVERGENCES = "divergence of each token"
+    REWARD_FUNCTION = "reward function"
+    RESPONSES = "responses"
+    TRUTHS = "expected answers"
+    SWITCH = "switch"
+    ONE = "number that is 1 without effect"
 
 
 _LOGP = {
@@ -58,7 +64,10 @@ _WHOLE: dict[Slot, set[str]] = {
         "group_ids", "groups", "group_id", "prompt_ids", "uids", "uid", "index", "group_index",
         "prompt_index",
     },
-    Slot.EPS: {"eps", "epsilon", "stability", "stab", "tiny", "delta", "min_std", "std_eps"},
+    Slot.EPS: {
+        "eps", "epsilon", "stability", "stab", "tiny", "delta", "min_std", "std_eps",
+        "advantage_eps", "adv_eps", "norm_eps", "eps_std",
+    },
     Slot.LENGTHS: {"lengths", "lens", "seq_lens", "completion_lengths", "response_lengths"},
     Slot.WIDTH: {
         "max_len", "max_length", "max_tokens", "max_completion_length", "normalizer", "normaliser",
@@ -74,6 +83,19 @@ _WHOLE: dict[Slot, set[str]] = {
     Slot.PROMPTS: {"prompts", "questions", "queries", "tasks", "contexts"},
     Slot.TEMPERATURE: {"temperature", "temp", "tau"},
     Slot.FUNCTION: {"f", "fn", "func", "function", "loss_fn", "objective"},
+    Slot.DIVERGENCES: {
+        "kl_divergences", "kl_divergence", "kl_div", "kls", "per_token_kl", "token_kl",
+    },
+    Slot.REWARD_FUNCTION: {"reward_fn", "reward_func", "reward_function", "score_fn", "scorer"},
+    Slot.RESPONSES: {"rollout_responses", "responses", "completions", "outputs", "answers"},
+    Slot.TRUTHS: {
+        "repeated_ground_truths", "ground_truths", "gold", "references", "solutions", "targets",
+    },
+    Slot.SWITCH: {
+        "normalize_by_std", "normalise_by_std", "use_std", "scale_rewards", "norm_by_std",
+        "normalize", "normalise", "normalize_std", "std_normalization", "use_std_normalization",
+    },
+    Slot.ONE: {"gradient_accumulation_steps", "grad_accum_steps", "accumulation_steps"},
     Slot.STEP: {"h", "step", "delta", "eps", "epsilon", "dx"},
 }  # fmt: skip
 
@@ -112,9 +134,12 @@ def objective_slot(name: str) -> Slot | None:
         return Slot.ADVANTAGES
     if parts & {"mask", "masks"} or name in {"valid", "m", "is_real", "real"}:
         return Slot.MASK
-    return _coefficient_slot(name, parts) or _whole(
-        name, Slot.LENGTHS, Slot.WIDTH, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.TEMPERATURE
-    ) or (Slot.REWARDS if parts & (_REWARD - {"r"}) else None)  # fmt: skip
+    known = (Slot.LENGTHS, Slot.WIDTH, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.TEMPERATURE)
+    if slot := _whole(name, Slot.DIVERGENCES, Slot.SWITCH, Slot.ONE):
+        return slot
+    if slot := _coefficient_slot(name, parts) or _whole(name, *known):
+        return slot
+    return Slot.REWARDS if parts & (_REWARD - {"r"}) else None
 
 
 def bare_slot(name: str) -> Slot | None:
@@ -140,6 +165,8 @@ def _coefficient_slot(name: str, parts: set[str]) -> Slot | None:
 
 def advantage_slot(name: str) -> Slot | None:
     """The slot of a parameter of an advantage function."""
+    if slot := _whole(name, Slot.REWARD_FUNCTION, Slot.RESPONSES, Slot.TRUTHS, Slot.SWITCH):
+        return slot
     if set(words(name)) & _REWARD:
         return Slot.REWARDS
     if set(words(name)) & {"mask", "masks"}:

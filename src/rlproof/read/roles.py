@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from rlproof.read.names import (
     Slot,
     advantage_slot,
-    bare_slot,
     gradient_slot,
     is_logp,
-    is_negative_logp,
     objective_slot,
     token_slot,
     words,
 )
-from rlproof.read.targets import FunctionNode, Parameter, Role, Target, module_functions
+from rlproof.read.parameters import CallSites, parameters
+from rlproof.read.targets import FunctionNode, Role, Target, module_functions
 
 _ADVANTAGE_WORDS = {"adv", "advs", "advantage", "advantages", "zscore", "standardize", "whiten"}
 _ROLLOUT_WORDS = {"rollout", "rollouts", "sample", "generate", "collect", "explore"}
 _TRAIN_WORDS = {"train", "fit", "run", "main", "learn", "optimize", "training", "loop"}
+_METRIC_WORDS = {"metric", "metrics", "stats", "log", "diagnostics", "monitor", "report", "eval"}
 _FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 
@@ -29,37 +29,16 @@ def recognise(tree: ast.Module) -> tuple[Target, ...]:
     found = [
         target
         for node in module_functions(tree)
-        if (target := _target(node, CallSites(tree, node.name)))
+        if not node.name.startswith("test_")
+        and (target := _target(node, CallSites(tree, node.name)))
     ]
     found = [target for target in found if not _is_helper(target, found, tree)]
     names = {t.name for t in found if t.role in (Role.LOSS, Role.ADVANTAGES)}
     known = {t.name for t in found}
     for node in module_functions(tree):
         if node.name not in known and _is_train(node, names):
-            found.append(Target(Role.TRAIN, node, tuple(_parameters(node, lambda _: None))))
+            found.append(Target(Role.TRAIN, node, parameters(node, lambda _: None)))
     return tuple(sorted(found, key=lambda t: t.node.lineno))
-
-
-class CallSites:
-    """What the calls of one function say of its parameters: the names of the arguments."""
-
-    def __init__(self, tree: ast.Module, name: str) -> None:
-        self.calls = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            and node.func.id == name
-        ]  # fmt: skip
-
-    def argument_names(self, position: int) -> Iterator[str]:
-        """Names given at this position: a variable, an attribute, or the function called."""
-        for call in self.calls:
-            if position < len(call.args):
-                match call.args[position]:
-                    case ast.Name(id=name) | ast.Attribute(attr=name):
-                        yield name
-                    case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                        yield name
 
 
 def _is_helper(target: Target, found: list[Target], tree: ast.Module) -> bool:
@@ -77,46 +56,28 @@ def _is_helper(target: Target, found: list[Target], tree: ast.Module) -> bool:
 
 def _target(node: FunctionNode, sites: CallSites) -> Target | None:
     for role, slot_of, accepts in _RULES:
-        parameters = tuple(_parameters(node, slot_of, sites))
-        target = Target(role, node, parameters)
+        target = Target(role, node, parameters(node, slot_of, sites))
         if accepts(target, set(words(node.name))):
             return target
     return None
 
 
-def _parameters(
-    node: FunctionNode, slot_of: Callable[[str], Slot | None], sites: CallSites | None = None
-) -> Iterator[Parameter]:
-    args = node.args
-    positional = [*args.posonlyargs, *args.args]
-    first = len(positional) - len(args.defaults)
-    slots = [slot_of(arg.arg) for arg in positional]
-    if sites and slot_of is objective_slot:
-        slots = _settle(slots, [arg.arg for arg in positional], sites)
-    for i, (arg, slot) in enumerate(zip(positional, slots, strict=True)):
-        default = args.defaults[i - first] if i >= first else None
-        yield Parameter(arg.arg, slot, i < first, default, is_negative_logp(arg.arg))
-    for arg, keyword_default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        required = keyword_default is None
-        negative = is_negative_logp(arg.arg)
-        yield Parameter(arg.arg, slot_of(arg.arg), required, keyword_default, negative)
-
-
-def _settle(slots: list[Slot | None], names: list[str], sites: CallSites) -> list[Slot | None]:
-    """Fill the slots that names leave open: bare `new`, `old`, `ref`, then the call sites."""
-    for i, name in enumerate(names):
-        candidates = [bare_slot(name), *map(objective_slot, sites.argument_names(i))]
-        slots[i] = slots[i] or next((s for s in candidates if s and s not in slots), None)
-    return slots
-
-
 def _is_loss(target: Target, parts: set[str]) -> bool:
-    return target.has(Slot.NEW, Slot.ADVANTAGES) and not parts & {"grad", "gradient", "adv"}
+    trains = parts & {"loss", "objective", "surrogate"} or not parts & _METRIC_WORDS
+    other = parts & {"grad", "gradient", "adv"} or _without_gradient(target.node)
+    return target.has(Slot.NEW, Slot.ADVANTAGES) and bool(trains) and not other
+
+
+def _without_gradient(node: FunctionNode) -> bool:
+    """Whether a decorator switches gradients off: then it evaluates, and trains nothing."""
+    names = {n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "")
+             for d in node.decorator_list for n in ast.walk(d)}  # fmt: skip
+    return bool(names & {"no_grad", "inference_mode"})
 
 
 def _is_clip_fraction(target: Target, parts: set[str]) -> bool:
     named = bool(parts & {"clip", "clipped", "clipfrac"}) and bool(parts & _FRACTION_WORDS)
-    return named and target.has(Slot.NEW, Slot.OLD) and not target.has(Slot.ADVANTAGES)
+    return named and "loss" not in parts and target.has(Slot.NEW, Slot.OLD)
 
 
 def _is_shaping(target: Target, _: set[str]) -> bool:
@@ -127,8 +88,11 @@ def _is_advantages(target: Target, parts: set[str]) -> bool:
     if not target.parameters or parts & (_ROLLOUT_WORDS | _TRAIN_WORDS):
         return False
     grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
-    named = bool(parts & _ADVANTAGE_WORDS) or {"normalize", "rewards"} <= parts
-    return target.has(Slot.REWARDS) and (named or grouped)
+    named = bool(parts & _ADVANTAGE_WORDS) or (
+        "rewards" in parts and bool(parts & {"normalize", "normalized", "normalised", "normalise"})
+    )
+    scored = target.has(Slot.REWARD_FUNCTION, Slot.RESPONSES) and named
+    return (target.has(Slot.REWARDS) and (named or grouped)) or scored
 
 
 def _is_log_probs(target: Target, _: set[str]) -> bool:

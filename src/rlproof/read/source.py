@@ -15,6 +15,7 @@ from rlproof.errors import NothingToCheckError, SourceError
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "dist", "venv"}
 _MAX_BYTES = 20_000_000
+_UNKNOWN_TO_ASCII = bytes(range(128)) + b"?" * 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +110,21 @@ def _read(path: str) -> bytes:
 def _decode(path: str, raw: bytes) -> str:
     if b"\0" in raw:
         raise SourceError(f"{shown(path)}: a binary file (it holds NUL bytes), not Python source")
-    text = _text(shown(path), raw.removeprefix(codecs.BOM_UTF8), raw)
+    text = _text(shown(path), raw)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _text(name: str, raw: bytes, with_mark: bytes) -> str:
+def _text(name: str, raw: bytes) -> str:
+    mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
+    raw = raw.removeprefix(mark)
+    # bytes of the declared encoding may stand on the line of the cookie
+    ascii_only = mark + raw.translate(_UNKNOWN_TO_ASCII)
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(with_mark).readline)
-        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(ascii_only).readline)
     except SyntaxError as error:
-        if "invalid or missing" in str(error.msg):  # no cookie, and no UTF-8 either
-            encoding = "utf-8"
-        else:
-            message = f"{error.msg}; save it as UTF-8 or fix the cookie"
-            raise SourceError(f"{name}:{_cookie_line(raw)}: {message}") from None
+        message = f"{error.msg}; save it as UTF-8 or fix the cookie"
+        raise SourceError(f"{name}:{_cookie_line(raw)}: {message}") from None
+    encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     try:
         text = raw.decode(encoding)
         text.encode()  # `unicode_escape` and its like can make half a character

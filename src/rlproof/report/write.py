@@ -13,20 +13,30 @@ from rlproof.read.source import shown
 def write_atomically(path: str, text: str) -> None:
     """Write beside the target, then rename over it.
 
+    A device or a pipe is written to, never replaced; a link stays one.
+
     Raises:
         ConfigError: the file can't be written; an existing one is untouched.
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    temporary = ""
+    target = os.path.realpath(path)
+    raw = text.encode("utf-8", "backslashreplace")  # a path in it may hold bytes that are no text
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".rlproof-")
-        # a path in the report may hold bytes that are no text
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        if path.endswith(os.sep) or (os.path.exists(target) and not os.path.isfile(target)):
+            with open(path, "wb") as file:
+                file.write(raw)
+        else:
+            _replace(target, raw)
     except OSError as error:
         raise ConfigError(f"-o {shown(path)}: can't be written ({error.strerror})") from None
+
+
+def _replace(target: str, raw: bytes) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".rlproof-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(raw)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
     finally:
         with suppress(OSError):  # after the rename there is none
             os.unlink(temporary)

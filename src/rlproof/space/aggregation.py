@@ -2,7 +2,8 @@
 
 Shapes: B rows, T slots. Every function takes the mask (B, T) of zeros and ones and returns
 weights (B, T) that are 0 on padding. The two `constant` values are the sums divided by a fixed
-number besides, such as L_max (Dr. GRPO, arXiv:2503.20783).
+number, such as L_max (Dr. GRPO, arXiv:2503.20783); `per-token` is a loss that is not reduced at
+all, whose entries are summed.
 """
 
 from __future__ import annotations
@@ -46,4 +47,5 @@ PUBLISHED: dict[str, AggregationFormula] = {
     "sum": total,
     "constant-per-sequence": sequence_sum,
     "constant": total,
+    "per-token": total,
 }

@@ -26,7 +26,9 @@ class Recipe:
     """`symmetric`, `asymmetric` or `any`."""
 
     def admits(self, point: Point) -> bool:
-        """Whether no known coordinate of the point contradicts the recipe."""
+        """Whether no known coordinate of the point contradicts the recipe, and one agrees."""
+        if not any(axis in point for axis in self.coordinates):
+            return False
         for axis, allowed in self.coordinates.items():
             if axis in point and point[axis] not in allowed:
                 return False
@@ -109,7 +111,9 @@ RECIPES: dict[str, Recipe] = {
             {
                 "baseline": ("batch-mean",),
                 "scale": ("batch-population-std", "batch-sample-std"),
+                "level": ("token",),
                 "surrogate": ("min-clip",),
+                "aggregation": ("token-mean", "sequence-mean"),
             },
         ),
     )
@@ -125,9 +129,11 @@ DECLARED_AGGREGATIONS: dict[str, tuple[str, ...]] = {
 
 
 def name_of(point: Point) -> str | None:
-    """The first recipe that a point agrees with; None where a needed coordinate is unknown."""
-    if "surrogate" not in point or "aggregation" not in point:
+    """The first recipe that a point agrees with; None where a coordinate of the loss is unknown."""
+    if not {"surrogate", "level", "divergence", "aggregation"} <= set(point):
         return None
+    if point["aggregation"] == "per-token":  # whoever reduces it decides
+        point = {axis: value for axis, value in point.items() if axis != "aggregation"}
     return next((r.name for r in RECIPES.values() if r.admits(point)), None)
 
 

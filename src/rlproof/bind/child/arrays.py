@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 _MAX_ITEMS = 200_000
@@ -71,26 +72,50 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def scalar_of(result: Any) -> tuple[Any, str]:
-    """The loss inside what a function returned, and where it was found.
+def scalar_of(result: Any, pick: str | None = None) -> tuple[Any, str, list[str]]:
+    """The loss inside what a function returned, where it was found, and where else it may be.
+
+    A loss that is not reduced to a number is summed, and the place then ends in `.sum()`.
 
     Raises:
         NotPlainError: there is no number in it that could be the loss.
     """
-    if isinstance(result, dict):
-        keys = [key for key in result if "loss" in str(key).lower()] or list(result)
-        for key in keys:
-            if _is_scalar(result[key]):
-                return result[key], f"[{key!r}]"
-    elif isinstance(result, tuple | list) and not isinstance(result, str):
-        for i, item in enumerate(result):
-            if _is_scalar(item):
-                return item, f"[{i}]" if isinstance(result, tuple) or i else "[0]"
-    elif _is_scalar(result):
-        return result, ""
-    elif hasattr(result, "sum") and hasattr(result, "ndim"):
-        return result.sum(), ".sum()"
+    places = list(_places(result))
+    scalars = {where: _number(value) for value, where in places if _is_scalar(value)}
+    if scalars:
+        where = pick if pick in scalars else next(iter(scalars))
+        return scalars[where], where, list(scalars)
+    for value, where in places:
+        if hasattr(value, "sum") and hasattr(value, "ndim"):
+            return value.sum(), f"{where}.sum()", []
+        if isinstance(value, list) and value and (numbers := _numbers(value)) is not None:
+            return sum(numbers), f"{where}.sum()", []
     raise NotPlainError(f"returned {describe(result)}, where a loss was expected")
+
+
+def _places(result: Any) -> Iterator[tuple[Any, str]]:
+    """Where a loss may stand: under a key or attribute named so, first in a tuple, alone."""
+    if isinstance(result, dict):
+        named = [key for key in result if "loss" in str(key).lower()]
+        yield from ((result[key], f"[{key!r}]") for key in [*named, *result])
+    elif isinstance(result, tuple):
+        names = getattr(result, "_fields", range(len(result)))
+        yield from ((item, f"[{name!r}]") for name, item in zip(names, result, strict=True))
+    elif hasattr(result, "loss"):
+        yield result.loss, ".loss"
+    else:
+        yield result, ""
+
+
+def _numbers(value: list[Any]) -> list[float] | None:
+    """The numbers of a nested list, or None if anything else is in it."""
+    found: list[float] = []
+    for item in value:
+        inner = _numbers(item) if isinstance(item, list) else [item]
+        if inner is None or not all(isinstance(x, int | float) for x in inner):
+            return None
+        found += inner
+    return found
 
 
 def _is_scalar(value: Any) -> bool:
@@ -99,6 +124,11 @@ def _is_scalar(value: Any) -> bool:
     if isinstance(value, int | float):
         return True
     return hasattr(value, "item") and math.prod(getattr(value, "shape", (2,))) == 1
+
+
+def _number(value: Any) -> Any:
+    """An array of one entry as a number of its own library."""
+    return value if isinstance(value, int | float) else value.reshape(())
 
 
 def describe(value: Any) -> str:

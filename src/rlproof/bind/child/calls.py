@@ -44,8 +44,8 @@ def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
     mutated = [name for name, value in arguments.items() if _fingerprint(value) != before[name]]
     if spec["want"] == "plain":
         return {"value": plain(result), "mutated": mutated}
-    scalar, where = scalar_of(result)
-    out: Spec = {"value": plain(scalar), "mutated": mutated, "where": where}
+    scalar, where, places = scalar_of(result, spec.get("pick"))
+    out: Spec = {"value": plain(scalar), "mutated": mutated, "where": where, "places": places}
     if leaf is not None:
         out["gradient"], out["mode"] = _autograd(scalar, leaf)
     elif spec.get("gradient"):
@@ -70,7 +70,7 @@ def _argument(kind: str, value: Any) -> Any:
 
 def _leaf(spec: Spec, arguments: Spec) -> Any:
     """The tensor to differentiate by, when the arguments are tensors."""
-    value = arguments.get(spec.get("gradient") or "")
+    value: Any = arguments.get(spec.get("gradient") or "")
     return value.requires_grad_(True) if is_tensor(value) else None
 
 
@@ -92,7 +92,7 @@ def _differences(function: Callable[..., Any], spec: Spec) -> Any:
         shifted = {**spec["arguments"], name: [kind, _shift(value, path, step)]}
         arguments = _arguments({"arguments": shifted})
         seed_everything(spec.get("seed", 0))
-        return float(plain(scalar_of(_apply(function, arguments, spec))[0]))
+        return float(plain(scalar_of(_apply(function, arguments, spec), spec.get("pick"))[0]))
 
     def walk(part: Any, path: tuple[int, ...]) -> Any:
         if isinstance(part, list):
@@ -127,14 +127,24 @@ def seed_everything(seed: int = 0) -> None:
 def _quadratic(theta: Any) -> float:
     """Σ (i+1)·θᵢ², whose gradient 2(i+1)·θᵢ is exact under central differences."""
     flat = [x for row in plain(theta) for x in (row if isinstance(row, list) else [row])]
-    return sum((i + 1) * x * x for i, x in enumerate(flat))
+    return float(sum((i + 1) * x * x for i, x in enumerate(flat)))
 
 
 def _raises(_theta: Any) -> float:
     raise ArithmeticError("the function of the parameters raised")
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"quadratic": _quadratic, "raises": _raises}
+def _reads_its_reward(response: str, *_: object) -> dict[str, float]:
+    """A reward function: the response is the reward, written out."""
+    reward = float(response)
+    return {"reward": reward, "format_reward": reward, "answer_reward": reward}
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "quadratic": _quadratic,
+    "raises": _raises,
+    "reads its reward": _reads_its_reward,
+}
 
 
 def call_with_state(module: ModuleType, spec: Spec) -> Spec:

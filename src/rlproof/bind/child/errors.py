@@ -21,13 +21,15 @@ def one_line(value: object) -> str:
 
 def describe_error(error: BaseException, path: str) -> Spec:
     """What was raised, and the innermost line of the script that raised it."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [f for f in every if f.filename == path]
     message = one_line(error)
     if isinstance(error, SystemExit):
         message = f"called sys.exit({one_line(_repr(error.code))})"
     found: Spec = {"type": one_line(type(error).__name__), "message": message}
     if frames:
-        found |= {"line": frames[-1].lineno, "function": frames[-1].name}
+        own = every[-1].filename == path and not isinstance(error, OSError | ImportError)
+        found |= {"line": frames[-1].lineno, "function": frames[-1].name, "own": own}
     return found
 
 

@@ -1,0 +1,110 @@
+"""The parameters of a function with their slots: names first, then call sites, then defaults."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from rlproof.read.names import Slot, bare_slot, is_negative_logp, objective_slot
+from rlproof.read.targets import FunctionNode, Parameter
+
+SlotOf = Callable[[str], Slot | None]
+_BOUNDS = (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH)
+_STABILISER = 1e-4  # an `eps` of this size or less is no clip range
+
+
+class CallSites:
+    """What the calls of one function say of its parameters: the names of the arguments."""
+
+    def __init__(self, tree: ast.AST, name: str) -> None:
+        self.calls = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == name
+        ]
+
+    def argument_names(self, position: int) -> Iterator[str]:
+        """Names given at this position: a variable, an attribute, or the function called."""
+        for call in self.calls:
+            if position < len(call.args):
+                match call.args[position]:
+                    case ast.Name(id=name) | ast.Attribute(attr=name):
+                        yield name
+                    case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                        yield name
+
+
+def parameters(
+    node: FunctionNode, slot_of: SlotOf, sites: CallSites | None = None
+) -> tuple[Parameter, ...]:
+    """All parameters, `*args` and `**kwargs` left out, in the order of the signature."""
+    found = list(_named(node, slot_of))
+    if slot_of is objective_slot:
+        found = _fill(found, node, sites)
+        found = [_settled(parameter, found) for parameter in found]
+    return tuple(found)
+
+
+def _named(node: FunctionNode, slot_of: SlotOf) -> Iterator[Parameter]:
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    first = len(positional) - len(args.defaults)
+    for i, arg in enumerate(positional):
+        default = args.defaults[i - first] if i >= first else None
+        yield _parameter(arg.arg, slot_of, i < first, default)
+    for arg, keyword_default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        yield _parameter(arg.arg, slot_of, keyword_default is None, keyword_default)
+
+
+def _parameter(name: str, slot_of: SlotOf, required: bool, default: ast.expr | None) -> Parameter:
+    return Parameter(name, slot_of(name), required, default, is_negative_logp(name))
+
+
+def _fill(found: list[Parameter], node: FunctionNode, sites: CallSites | None) -> list[Parameter]:
+    """Slots that names leave open: bare `new`, `old`, `ref`, then the names at call sites."""
+    doc = (ast.get_docstring(node) or "").lower()
+    plain_probabilities = "probabilit" in doc and "log" not in doc
+    for i, parameter in enumerate(found):
+        taken = {p.slot for p in found}
+        bare = None if plain_probabilities else bare_slot(parameter.name)
+        given = map(objective_slot, sites.argument_names(i)) if sites else ()
+        if parameter.slot is None:
+            slot = next((s for s in [bare, *given] if s and s not in taken), None)
+            found[i] = replace(parameter, slot=slot)
+    return found
+
+
+def _settled(parameter: Parameter, found: list[Parameter]) -> Parameter:
+    """Clip bounds that are none: a stabiliser, an absolute bound, a pair, a switched-off one."""
+    if parameter.slot not in _BOUNDS or parameter.default is None:
+        return parameter
+    default = number(parameter.default)
+    named_clip = "clip" in parameter.name.lower()
+    another = any(p.slot in _BOUNDS and "clip" in p.name.lower() for p in found)
+    if default is not None and default <= _STABILISER and not named_clip:
+        return replace(parameter, slot=Slot.EPS)
+    if not named_clip and another and re.fullmatch(r"eps|epsilon", parameter.name):
+        return replace(parameter, slot=Slot.EPS)
+    absolute = default is not None and (
+        default >= 1 or (parameter.slot is Slot.CLIP_LOW and default > 0.5)
+    )
+    constant = isinstance(parameter.default, ast.Name | ast.Attribute)
+    return (
+        replace(parameter, slot=None)
+        if absolute or (default is None and not constant)
+        else parameter
+    )
+
+
+def number(node: ast.expr | None) -> float | None:
+    """The value of a numeric constant, with its sign; None for anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = number(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and not isinstance(node.value, bool):
+        return node.value if isinstance(node.value, int | float) else None
+    return None

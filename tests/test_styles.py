@@ -1,0 +1,113 @@
+"""Ways of writing that real scripts use: what is returned, and what has to be given."""
+
+import pytest
+
+from tests.support.checking import check_text, strong
+
+LOSS = '''
+import numpy as np
+
+
+def policy_loss(logp, old_logp, advantages, mask, clip_eps=0.2):
+    """Clipped policy loss."""
+    ratio = np.exp(logp - old_logp)
+    clipped = np.clip(ratio, 1 - clip_eps, 1 + clip_eps)
+    per_token = -np.minimum(ratio * advantages[:, None], clipped * advantages[:, None])
+    loss = (per_token * mask).sum() / max(mask.sum(), 1)
+    clip_share = float((((ratio < 1 - clip_eps) | (ratio > 1 + clip_eps)) * mask).sum())
+    return {returned}
+'''
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "loss",
+        "(loss, clip_share)",
+        "(loss, {'clip': clip_share})",
+        "{'clip': clip_share, 'loss': loss}",
+        "{'policy_loss': loss, 'ratio': ratio}",
+        "loss.reshape(1)",
+        "float(loss)",
+    ],
+)
+def test_a_loss_is_found_in_what_is_returned(tmp_path, returned):
+    report = check_text(tmp_path, LOSS.format(returned=returned))
+    [target] = report.targets
+    assert (strong(report), report.skipped) == ([], ())
+    assert (target.recipe, target.objective["aggregation"]) == ("grpo", "token-mean")
+
+
+@pytest.mark.parametrize("returned", ["per_token * mask", "(per_token * mask, {})"])
+def test_a_loss_that_is_not_reduced_is_judged_per_token(tmp_path, returned):
+    report = check_text(tmp_path, LOSS.format(returned=returned))
+    [target] = report.targets
+    assert strong(report) == []
+    assert (target.recipe, target.objective["aggregation"]) == ("grpo", "per-token")
+
+
+@pytest.mark.parametrize(
+    ("returned", "reason"),
+    [
+        ("'low'", "returned str 'low', where a loss was expected"),
+        ("None", "returned None, where a loss was expected"),
+        ("loss * float('nan')", "returned nan"),
+        ("[]", "returned a list, where a loss was expected"),
+    ],
+)
+def test_what_is_no_loss_is_skipped_with_its_reason(tmp_path, returned, reason):
+    report = check_text(tmp_path, LOSS.format(returned=returned))
+    assert [(s.check, s.reason) for s in report.skipped] == [("running policy_loss", reason)]
+    assert (strong(report), report.checked) == ([], 0)
+
+
+def test_advantages_from_a_reward_function(tmp_path):
+    """Responses in, a tuple out: the course-work signature."""
+    report = check_text(
+        tmp_path,
+        "import numpy as np\n\n\n"
+        "def group_normalized_rewards(reward_fn, responses, ground_truths, group_size,\n"
+        "                             advantage_eps, normalize_by_std):\n"
+        '    """Centred rewards of each group, over the std if asked for."""\n'
+        "    pairs = zip(responses, ground_truths)\n"
+        "    raw = np.array([reward_fn(r, g)['reward'] for r, g in pairs])\n"
+        "    groups = raw.reshape(-1, group_size)\n"
+        "    adv = groups - groups.mean(axis=1, keepdims=True)\n"
+        "    if normalize_by_std:\n"
+        "        adv = adv / (groups.std(axis=1, ddof=1, keepdims=True) + advantage_eps)\n"
+        "    return adv.ravel(), raw, {'mean': raw.mean()}\n",
+    )
+    [target] = report.targets
+    assert (target.objective["baseline"], target.objective["scale"]) == ("group-mean", "sample-std")
+    assert (strong(report), report.skipped) == ([], ())
+
+
+def test_an_argument_nobody_can_guess_is_named(tmp_path):
+    report = check_text(
+        tmp_path, LOSS.format(returned="loss").replace("mask, clip_eps", "mask, frobnicator, clip_eps")
+    )
+    assert [s.reason for s in report.skipped] == [
+        "needs `frobnicator`, whose meaning is not recognised"
+    ]
+
+
+def test_a_virtual_environment_beside_the_script_is_not_local_code(tmp_path, monkeypatch):
+    """Installed packages are imported as they are, even from below the script's folder."""
+    import sysconfig
+    from pathlib import Path
+
+    site = Path(sysconfig.get_paths()["purelib"])
+    script = site.parents[3] / "rlproof_probe_script.py"
+    if not site.is_relative_to(script.parent) or script.exists():
+        pytest.skip("no folder above the environment to write to")
+    try:
+        script.write_text(LOSS.format(returned="loss"))
+    except OSError:
+        pytest.skip("the folder above the environment is not writable")
+    try:
+        from rlproof.judge.check import check
+        from rlproof.read.script import read
+
+        assert check(read(str(script))).skipped == ()
+    finally:
+        script.unlink()
