@@ -15,7 +15,7 @@ from rlproof.judge.identify import TOLERANCE, identify, residual
 from rlproof.probe.loss import everything, observe
 
 CLIPPED = ["min-clip", "max-clip", "clip-only", "min-of-ratios"]
-PLANTS = [fault for fault in catalogue().values() if fault.plant]
+PLANTS = [f for f in catalogue().values() if f.plant and f.plant.axis != "scale"]
 
 
 def point_of(ratio, surrogate, divergence, aggregation, padding, sign, clip_from, beta_from):

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 
 from rlproof.bind.advantages import AdvantagesImplementation
-from rlproof.faults.seen import AdvantagesSeen, Place, Point, ScriptError
+from rlproof.faults.seen import AdvantagesSeen, Place, Point
+from rlproof.judge.axes import values
 from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
 from rlproof.read.anatomy import std_statement
 from rlproof.read.landmarks import advantages_landmarks, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Target
-from rlproof.space.advantages import BASELINES, SCALES
+from rlproof.space.advantages import BASELINES
 
 _GROUPED: dict[str | float, str | float] = {"batch-mean": "group-mean"}
 _TOLERANCE = 2e-3
@@ -38,7 +38,6 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     facts = {
         "equal_failures": _failures(seen.equal, point),
         "rounded_failures": _failures(seen.rounded, point),
-        "explodes": _explodes(function.run),
         "computes_std": std is not None and _promises_std(target),
         "single": seen.single,
     }
@@ -50,7 +49,11 @@ def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, st
     """A function without a group parameter that speaks of a group is given one at a time."""
     grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
     text = f"{target.name.replace('_', ' ')} {target.doc}"
-    if grouped or not re.search(r"\bgroup|\b(one|same|per|each) prompt", text, re.IGNORECASE):
+    if (
+        grouped
+        or "batch" in text
+        or not re.search(r"\bgroup|\b(one|same|per|each) prompt", text, re.IGNORECASE)
+    ):
         return point
     return {
         axis: str(value).removeprefix("batch-") if axis == "scale" else _GROUPED.get(value, value)
@@ -73,7 +76,7 @@ def identify(seen: AdvantagesObservation) -> dict[str, str | float]:
         return {}
     fits = [
         (fit[0], fit[1], baseline, scale)
-        for baseline, scale in product(BASELINES, SCALES)
+        for baseline, scale in product(BASELINES, values("scale"))
         if (fit := _fit(seen, baseline, scale))
     ]
     if not fits:
@@ -94,7 +97,7 @@ def _fit(seen: AdvantagesObservation, baseline: str, scale: str) -> tuple[float,
     models, observed = [], []
     for trial in (seen.plain, seen.changed):
         rewards = np.array(trial.rewards).reshape(-1, GROUP)
-        model = (rewards - BASELINES[baseline](rewards)) / SCALES[scale](rewards)
+        model = (rewards - BASELINES[baseline](rewards)) / values("scale")[scale](rewards)
         models.append(model.ravel())
         observed.append(np.array(trial.got))
     model, got = np.concatenate(models), np.concatenate(observed)
@@ -123,19 +126,6 @@ def _stabiliser(close: tuple[Trial, ...], scale: str) -> dict[str, str | float]:
     if inside[1] and abs(inside[0] - inside[1]) <= 0.02 * inside[1]:
         return {"eps": float(f"{inside[1] ** 2:.3g}"), "eps_place": "sqrt(var + eps)"}
     return {}
-
-
-def _explodes(run: Callable[[list[float], int], list[float]]) -> bool:
-    """Whether (1, 0, 0, 0) gives the first member, and only it, a huge advantage.
-
-    The others have a spread among their own others; a spread of the whole group is the same
-    for all four.
-    """
-    try:
-        first, *others = map(abs, run([1.0, 0.0, 0.0, 0.0], 4))
-        return first > 100 > max(others)
-    except ScriptError:
-        return False
 
 
 def _promises_std(target: Target) -> bool:

@@ -1,4 +1,4 @@
-"""The values of every axis of a loss: the published ones, then the faulty ones."""
+"""The values of every axis: the published ones, then the faulty ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from functools import cache
 from typing import Any
 
 from rlproof.faults.registry import catalogue
-from rlproof.space import aggregation, divergences, ratios, surrogates
+from rlproof.space import advantages, aggregation, divergences, ratios, surrogates
 
 _PUBLISHED: dict[str, dict[str, Callable[..., Any]]] = {
     "ratio": dict(ratios.PUBLISHED),
     "surrogate": dict(surrogates.PUBLISHED),
     "divergence": dict(divergences.PUBLISHED),
     "aggregation": dict(aggregation.PUBLISHED),
+    "scale": dict(advantages.SCALES),
 }
 
 

@@ -12,6 +12,7 @@ from rlproof.bind.implementation import Implementation, UnbindableError
 from rlproof.bind.loss import LossImplementation
 from rlproof.bind.metric import MetricImplementation
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
+from rlproof.bind.shaping import ShapingImplementation
 from rlproof.errors import ConfigError
 from rlproof.faults.model import Severity
 from rlproof.faults.seen import (
@@ -24,7 +25,7 @@ from rlproof.faults.seen import (
     ScriptError,
     Seen,
 )
-from rlproof.judge import advantages, loops, losses
+from rlproof.judge import advantages, loops, losses, shaping
 from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect
 from rlproof.judge.identify import TOLERANCE
 from rlproof.judge.source_only import source_findings
@@ -100,6 +101,7 @@ class _Check:
         self.other: list[tuple[Place, dict[str, Any]]] = []
         self.negative = False
         self.unknown: set[str] = set()
+        self.shaped: dict[str, dict[str, str | float]] = {}
 
     def report(self) -> FileReport:
         try:
@@ -114,6 +116,7 @@ class _Check:
             metrics=self._each(Role.CLIP_FRACTION, self._metric),
         )
         self._each(Role.NUMERIC_GRADIENT, self._gradient)
+        self._each(Role.SHAPING, self._shaping)
         seen = replace(seen, other=tuple(self.other))
         first = detect(seen)
         broken = any(f.severity is Severity.ERROR for f in first)
@@ -124,9 +127,14 @@ class _Check:
     def _assemble(self, seen: Seen, findings: list[Finding]) -> FileReport:
         skipped = [Skipped(f"running {n}", r) for n, r in self.reasons.items()] + self.notes
         judged = {loss.function for loss in seen.losses} | {a.function for a in seen.advantages}
-        judged |= {m.function for m in seen.metrics} | {loop.function for loop in seen.loops}
+        judged |= (
+            set(self.shaped)
+            | {m.function for m in seen.metrics}
+            | {loop.function for loop in seen.loops}
+        )
         points = {s.function: dict(s.point) for s in seen.losses}
         points |= {s.function: dict(s.point) for s in seen.advantages}
+        points |= self.shaped
         shared = dict(seen.advantages[0].point) if len(seen.advantages) == 1 else {}
         return FileReport(
             self.script.source.path,
@@ -239,6 +247,11 @@ class _Check:
         where = {"function": definition(target)}
         bounds = {str(p.slot) for p in target.parameters if p.slot in _BOUNDS}
         return MetricSeen(target.name, slots, where, function.run, frozenset(bounds))
+
+    def _shaping(self, target: Target) -> None:
+        function = ShapingImplementation(self.script, target, self.sandbox)
+        self.shaped[target.name] = shaping.judge(function)
+        self._side_effects(function)
 
     def _gradient(self, target: Target) -> None:
         """Whether a numeric gradient puts the parameters back when the function raises."""

@@ -26,6 +26,8 @@ def sentence(target: TargetReport) -> str:
     point = target.objective
     if "baseline" in point:
         return _advantages(point)
+    if point.get("place") == "reward":
+        return f"reward {_signed(point)}, by {point['reduction']}"
     if "surrogate" not in point:
         return ""
     parts = [
@@ -37,6 +39,12 @@ def sentence(target: TargetReport) -> str:
     ]
     named = f" = {target.recipe}" if target.recipe else ""
     return ", ".join(parts) + named
+
+
+def _signed(point: Point) -> str:
+    weight = float(point["divergence_weight"])
+    size = "" if abs(weight) == 1 else f"{abs(weight):g}·"
+    return f"{'plus' if weight > 0 else 'minus'} {size}β·{point['divergence']}"
 
 
 def _bounds(point: Point) -> str:

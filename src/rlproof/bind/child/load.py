@@ -160,12 +160,13 @@ class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Loads modules beside the script through the same filter: their top level never runs.
 
     It stands before the usual finders, which would run a submodule of a local package as it
-    is; a name that is also installed is theirs.
+    is; a name that is also installed is theirs, with all that is below it.
     """
 
     def __init__(self, folders: list[str], seconds: float) -> None:
         self.folders = folders
         self.seconds = seconds
+        self.found: set[str] = set()
 
     def find_spec(
         self,
@@ -173,25 +174,27 @@ class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path: Sequence[str] | None,
         target: Any = None,  # noqa: ARG002 (the name is importlib's)
     ) -> importlib.machinery.ModuleSpec | None:
-        if path is None and _is_installed(fullname, self):
+        parent, _, stem = fullname.rpartition(".")
+        if parent not in self.found and (parent or _is_installed(fullname, self)):
             return None
-        stem = fullname.rpartition(".")[2]
-        for folder in self.folders if path is None else filter(self._is_local, path):
-            for name in (f"{stem}.py", os.path.join(stem, "__init__.py")):
-                location = os.path.join(folder, name)
-                if os.path.isfile(location):
-                    inside = [os.path.dirname(location)] if name != f"{stem}.py" else None
-                    return importlib.util.spec_from_file_location(
-                        fullname, location, loader=self, submodule_search_locations=inside
-                    )
-            if os.path.isdir(os.path.join(folder, stem)):
-                spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
-                spec.submodule_search_locations = [os.path.join(folder, stem)]
+        for folder in self.folders if path is None else path:
+            if spec := self._spec(fullname, os.path.join(folder, stem)):
+                self.found.add(fullname)
                 return spec
         return None
 
-    def _is_local(self, folder: str) -> bool:
-        return any(_is_inside(os.path.realpath(folder), own) for own in self.folders)
+    def _spec(self, name: str, stem: str) -> importlib.machinery.ModuleSpec | None:
+        """A module, a package, or a folder that is a package by its name alone."""
+        for location, inside in ((f"{stem}.py", None), (os.path.join(stem, "__init__.py"), [stem])):
+            if os.path.isfile(location):
+                return importlib.util.spec_from_file_location(
+                    name, location, loader=self, submodule_search_locations=inside
+                )
+        if not os.path.isdir(stem):
+            return None
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [stem]
+        return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """Use the default module object."""
