@@ -84,7 +84,8 @@ def test_advantages_from_a_reward_function(tmp_path):
 
 def test_an_argument_nobody_can_guess_is_named(tmp_path):
     report = check_text(
-        tmp_path, LOSS.format(returned="loss").replace("mask, clip_eps", "mask, frobnicator, clip_eps")
+        tmp_path,
+        LOSS.format(returned="loss").replace("mask, clip_eps", "mask, frobnicator, clip_eps"),
     )
     assert [s.reason for s in report.skipped] == [
         "needs `frobnicator`, whose meaning is not recognised"
@@ -111,3 +112,61 @@ def test_a_virtual_environment_beside_the_script_is_not_local_code(tmp_path, mon
         assert check(read(str(script))).skipped == ()
     finally:
         script.unlink()
+
+
+TORCH_TRAINER = '''
+import torch
+
+
+def grpo_loss(logps, old_logps, advantages, mask, clip_eps=0.2):
+    """Clipped surrogate, a loss to minimise."""
+    ratio = torch.exp(logps - old_logps)
+    a = advantages[:, None]
+    terms = torch.min(ratio * a, ratio.clamp(1 - clip_eps, 1 + clip_eps) * a)
+    return -(terms * mask).sum() / mask.sum()
+
+
+def token_logps(theta, rows, tokens):
+    return torch.log_softmax(theta, -1)[rows].gather(1, tokens)
+
+
+def train(steps=20, epochs=2, lr=0.5, seed=0):
+    torch.manual_seed(seed)
+    theta = torch.nn.Parameter(torch.zeros(3, 4, dtype=torch.float64))
+    optimizer = torch.optim.Adam([theta], lr=lr)
+    rows = torch.arange(3).repeat_interleave(4)
+    for _ in range(steps):
+        with torch.no_grad():
+            tokens = torch.multinomial(torch.softmax(theta, -1)[rows], 3, replacement=True)
+            rewards = (tokens == rows[:, None]).double().mean(1).view(-1, 4)
+        centred = rewards - rewards.mean(1, keepdim=True)
+        adv = (centred / (rewards.std(1, keepdim=True) + 1e-6)).view(-1)
+        mask = torch.ones(12, 3, dtype=torch.float64)
+        {old}
+        for _ in range(epochs):
+            {refreshed}
+            optimizer.zero_grad()
+            loss = grpo_loss(token_logps(theta, rows, tokens), old, adv, mask)
+            loss.backward()
+            optimizer.step()
+    return theta
+'''
+OLD = "old = token_logps(theta, rows, tokens).detach()"
+
+
+def test_a_loop_with_an_optimizer_is_recorded(tmp_path):
+    pytest.importorskip("torch")
+    healthy = check_text(tmp_path, TORCH_TRAINER.format(old=OLD, refreshed=""))
+    assert (strong(healthy), healthy.skipped, healthy.checked) == ([], (), 2)
+    broken = check_text(tmp_path, TORCH_TRAINER.format(old="", refreshed=OLD))
+    assert strong(broken) == ["LOP001"]
+
+
+def test_what_the_machine_lacks_is_no_fault_of_the_script(tmp_path):
+    pytest.importorskip("torch")
+    text = TORCH_TRAINER.format(old=OLD, refreshed="").replace(
+        "    optimizer =", "    theta = open('weights.bin', 'rb')\n    optimizer ="
+    )
+    report = check_text(tmp_path, text)
+    assert strong(report) == []
+    assert "weights.bin" in report.skipped[0].reason

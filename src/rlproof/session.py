@@ -14,7 +14,7 @@ from rlproof.faults.registry import catalogue, matching
 from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport
 from rlproof.read.script import read
-from rlproof.read.source import expand
+from rlproof.read.source import expand, shown
 from rlproof.repair.suggest import suggest
 from rlproof.report import json, text
 
@@ -128,8 +128,8 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
             script = read(path)
             if not script.targets:
                 raise NothingToCheckError(
-                    f"{path}: no GRPO function recognised (a loss, advantages, token log-probs, "
-                    "clip fraction or training loop)"
+                    f"{shown(path)}: no GRPO function recognised (a loss, advantages, token "
+                    "log-probs, clip fraction or training loop)"
                 )
             report = check(
                 script, run=options.run, seconds=options.seconds, objective=options.objective
@@ -143,5 +143,7 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
         reports.append(suggest(script, report.keep(options.codes)))
         sources[path] = script.source.lines
     if not reports and not errors:
-        raise NothingToCheckError(f"{', '.join(paths)}: no GRPO function recognised in any file")
+        raise NothingToCheckError(
+            f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
+        )
     return Outcome(tuple(reports), sources, tuple(errors))

@@ -1,7 +1,6 @@
 """A divergence in the reward is named; its place and sign are part of the name."""
 
 import pytest
-
 from tests.support.checking import check_text, strong
 
 SHAPING = '''

@@ -169,7 +169,9 @@ EXPRESSIONS = st.recursive(
 SIMPLE = st.one_of(
     st.tuples(NAMES, EXPRESSIONS).map(lambda t: f"{t[0]} = {t[1]}"),
     st.tuples(NAMES, EXPRESSIONS).map(lambda t: f"{t[0]} += {t[1]}"),
-    st.tuples(NAMES, NAMES, EXPRESSIONS, EXPRESSIONS).map(lambda t: f"{t[0]}, {t[1]} = {t[2]}, {t[3]}"),
+    st.tuples(NAMES, NAMES, EXPRESSIONS, EXPRESSIONS).map(
+        lambda t: f"{t[0]}, {t[1]} = {t[2]}, {t[3]}"
+    ),
     st.tuples(NAMES, NAMES, EXPRESSIONS).map(lambda t: f"{t[0]}, {t[1]} = {t[2]}"),
 )
 BLOCKS = st.lists(
@@ -209,7 +211,10 @@ def test_straight_code(assignments, result):
     for name, parts in assignments:
         plain = plain and name not in "abc" and all(part in meaning for part in parts)
         meaning[name] = set().union(*(meaning.get(part, set()) for part in parts))
-    found, expected = set(taint("\n".join([*lines, f"return {result}"]))), meaning.get(result, set())
+    found, expected = (
+        set(taint("\n".join([*lines, f"return {result}"]))),
+        meaning.get(result, set()),
+    )
     assert found == expected if plain and result in meaning else found >= expected
 
 

@@ -23,7 +23,21 @@ IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,24}", fullmatch=True) | st
     "_".join,
     st.lists(
         st.sampled_from(
-            ["old", "ref", "new", "logp", "log", "probs", "clip", "eps", "low", "kl", "coef", "x", ""]
+            [
+                "old",
+                "ref",
+                "new",
+                "logp",
+                "log",
+                "probs",
+                "clip",
+                "eps",
+                "low",
+                "kl",
+                "coef",
+                "x",
+                "",
+            ]
         ),
         min_size=1,
         max_size=4,
@@ -131,8 +145,7 @@ def test_parameter_of_a_loss(name, slot):
 
 @pytest.mark.parametrize(
     "name",
-    "gamma lam labels input_ids ent_coef vf_coef loss_agg_mode tokenizer optimizer values entropies "
-    "learning_rate beta1 step seed device num_items_in_batch x hidden_states".split(),
+    ["gamma", "lam", "labels", "input_ids", "ent_coef", "vf_coef", "loss_agg_mode", "tokenizer", "optimizer", "values", "entropies", "learning_rate", "beta1", "step", "seed", "device", "num_items_in_batch", "x", "hidden_states"],
 )
 def test_unrelated_name_has_no_slot_in_a_loss(name):
     assert objective_slot(name) is None
@@ -154,13 +167,17 @@ def test_other_clips_and_stabilisers_are_not_the_clip_range(name):
     assert objective_slot(name) not in (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH)
 
 
-@pytest.mark.xfail(reason="`ratio_clip_c` (NeMo RL) counts as a clip range; `clip_ratio_c` is known")
+@pytest.mark.xfail(
+    reason="`ratio_clip_c` (NeMo RL) counts as a clip range; `clip_ratio_c` is known"
+)
 def test_dual_clip_cap_of_nemo():
     assert objective_slot("ratio_clip_c") is Slot.CAP
 
 
 @pytest.mark.parametrize("name", ["norm_adv", "normalize_advantages"])
-@pytest.mark.xfail(reason="a switch about advantages (CleanRL's `norm_adv`) is given the advantages")
+@pytest.mark.xfail(
+    reason="a switch about advantages (CleanRL's `norm_adv`) is given the advantages"
+)
 def test_switch_about_advantages_is_not_the_advantages(name):
     assert objective_slot(name) is not Slot.ADVANTAGES
 

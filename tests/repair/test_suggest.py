@@ -3,13 +3,13 @@
 import subprocess
 
 import pytest
+from tests.support.checking import strong
+from tests.support.trainers import trainer
 
 from rlproof.faults.page import page
 from rlproof.judge.check import check
 from rlproof.read.script import read
 from rlproof.repair.suggest import _EDITS, suggest
-from tests.support.checking import strong
-from tests.support.trainers import trainer
 
 
 def suggested(path):

@@ -8,6 +8,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from types import TracebackType
@@ -77,6 +78,8 @@ class Sandbox:
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             environment.setdefault(name, "1")
+        # torch makes a cache folder when an optimizer is first used; an existing one suits it
+        environment.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
         try:
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "rlproof.bind.child"],  # -P: the folder is no package

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import isfinite
 from typing import Any, TypeVar
 
 from rlproof.bind.advantages import AdvantagesImplementation
@@ -171,8 +172,9 @@ class _Check:
     def _loss(self, target: Target) -> LossSeen | None:
         loss = LossImplementation(self.script, target, self.sandbox, self.negative)
         self._side_effects(loss)
-        values = [loss.raw(everything(), seed).get("value") for seed in range(8)]
-        if len(set(values)) > 1:
+        answers = [loss.raw(everything(), seed) for seed in range(8)]
+        values = [a["value"] for a in answers if "error" not in a and isfinite(a["value"])]
+        if len(values) == len(answers) and len(set(values)) > 1:
             other = next(value for value in values if value != values[0])
             where = random_draw(target) or definition(target)
             self.other.append((where, {"random": [values[0], other]}))
@@ -269,7 +271,8 @@ class _Check:
         except ChildDiedError as error:
             raise UnbindableError(str(error)) from None
         after = answer["after"].get(theta.name)
-        if answer.get("error", {}).get("type") == "ArithmeticError" and after != table:
+        raised = answer.get("error", {}).get("type") == "ArithmeticError"
+        if raised and same_shape(after, table) and after != table:
             shifted = float(f"{after[0][0]:.8g}")
             where = place(target.name, target.node)
             spot = Place(target.name, where.line, where.line, where.col, where.col + 4)
@@ -283,3 +286,10 @@ class _Check:
             hint = "; repair the errors above first" if broken else ""
             self.notes.append(Skipped(f"the end of {target.name}", f"stopped with {error}{hint}"))
         return replace(seen, facts={**seen.facts, "error_explained": explained})
+
+
+def same_shape(one: Any, other: Any) -> bool:
+    """Whether two nested lists of numbers have the same shape."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_shape, one, other))
+    return isinstance(one, int | float) and isinstance(other, int | float)

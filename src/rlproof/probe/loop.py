@@ -159,13 +159,13 @@ class Recorder:
         except ChildDiedError as error:
             raise UnbindableError(str(error)) from None
         calls = [self._call(raw, answer["values"]) for raw in answer["calls"]]
-        raised = answer.get("error")
+        raised = answer.get("error") or answer.get("refused")
         failure = raised and ScriptError(
             raised["type"],
             raised["message"],
             raised.get("line"),
             raised.get("function"),
-            raised.get("own", False),
+            raised.get("own", False) and answer["ended"] == "raised",
         )
         return Recording(
             settings, list(_rollouts(calls, self._epochs_of(settings))), calls, failure

@@ -27,7 +27,7 @@ def render(reports: Sequence[FileReport]) -> str:
 
 def _file(report: FileReport) -> dict[str, Any]:
     return {
-        "path": report.path,
+        "path": report.path.encode(errors="backslashreplace").decode(),
         "targets": [
             {
                 "role": str(target.role),

@@ -12,6 +12,7 @@ import click
 from rlproof.faults.model import Severity, Value
 from rlproof.faults.page import page
 from rlproof.judge.findings import FileReport, Finding
+from rlproof.read.source import shown
 from rlproof.report.describe import sentence
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -45,7 +46,7 @@ def _headline(report: FileReport, finding: Finding) -> str:
     place = finding.place
     code = click.style(finding.code, fg=_COLOURS[finding.severity], bold=True)
     name = finding.fault.name
-    return f"{report.path}:{place.line}:{place.col + 1}: {code} {name} [{finding.severity}]"
+    return f"{shown(report.path)}:{place.line}:{place.col + 1}: {code} {name} [{finding.severity}]"
 
 
 def _frame(report: FileReport, finding: Finding, lines: Sequence[str], width: int) -> str:
@@ -144,7 +145,7 @@ def _first_sentence(text: str) -> str:
 
 def _note(report: FileReport, finding: Finding, width: int) -> str:
     label = click.style("note", fg="cyan")
-    text = f"{report.path}:{finding.place.line}: {finding.code} {finding.message}"
+    text = f"{shown(report.path)}:{finding.place.line}: {finding.code} {finding.message}"
     return f"{label} " + _fill(text, width - 5, " " * 5)
 
 
@@ -163,7 +164,7 @@ def _skips(reports: Sequence[FileReport]) -> Iterator[str]:
     for report in reports:
         for skip in report.skipped:
             label = click.style("skipped", fg="magenta")
-            yield f"{label} {report.path}: {skip.check}: {skip.reason}"
+            yield f"{label} {shown(report.path)}: {skip.check}: {skip.reason}"
 
 
 def summary(reports: Sequence[FileReport]) -> str:
@@ -173,6 +174,8 @@ def summary(reports: Sequence[FileReport]) -> str:
     checked = sum(r.checked for r in reports)
     seen = f"{_many(targets, 'function')} recognised, {checked} judged by running them"
     parts = [_many(counts[s], str(s)) for s in Severity if counts[s]]
+    if not parts and not checked:
+        return f"Nothing could be judged: {seen}."
     if not parts:
         return f"No faults found: {seen}."
     return f"Found {', '.join(parts)}: {seen}."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
@@ -61,6 +62,7 @@ class Guard:
 
     def install(self) -> None:
         """Add the audit hook; it can't be removed again, only idle."""
+        tempfile.gettempdir()  # found by trying to write, which libraries do on first use
         sys.addaudithook(self._audit)
         self._refuse_unseen("_posixsubprocess", "fork_exec", "start a process")
 
