@@ -152,7 +152,7 @@ def test_settings_come_from_pyproject(tmp_path, monkeypatch):
     ("table", "message"),
     [
         ("selekt = []", "did you mean select?"),
-        ("timeout = 'soon'", "expected int"),
+        ("timeout = 'soon'", "expected a number"),
         ("select = [1]", "expected a list of strings"),
         ("= broken", "can't be read as TOML"),
         ('format = "fancy"', "expected one of"),

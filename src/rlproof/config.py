@@ -10,6 +10,13 @@ from typing import Any
 
 from rlproof.errors import ConfigError
 
+LEAST_SECONDS = 0.01
+_EXPECTED = {
+    list: "a list of strings",
+    str: "a string",
+    int: f"a number of seconds, {LEAST_SECONDS} or more",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -49,7 +56,10 @@ def _parse(path: Path) -> Config:
         document = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path}: can't be read as TOML ({error})") from None
-    table = document.get("tool", {}).get("rlproof", {})
+    tool = document.get("tool", {})
+    table = tool.get("rlproof", {}) if isinstance(tool, dict) else tool
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.rlproof] is {table!r}; expected a table of settings")
     known = [field.name for field in fields(Config)]
     for key, value in table.items():
         if key not in known:
@@ -63,6 +73,7 @@ def _parse(path: Path) -> Config:
 
 def _check_type(path: Path, key: str, value: Any) -> None:
     wrong_item = isinstance(value, list) and not all(isinstance(item, str) for item in value)
-    if not isinstance(value, _TYPES[key]) or isinstance(value, bool) or wrong_item:
-        expected = "a list of strings" if list in _TYPES[key] else _TYPES[key][0].__name__
+    wrong_type = not isinstance(value, _TYPES[key]) or isinstance(value, bool)
+    if wrong_type or wrong_item or (key == "timeout" and not value >= LEAST_SECONDS):
+        expected = _EXPECTED[_TYPES[key][0]]
         raise ConfigError(f"{path}: [tool.rlproof] {key} = {value!r}; expected {expected}")

@@ -131,7 +131,9 @@ def test_arguments_keys_and_origin(recorder):
 
 
 def test_error_ends_the_recording_and_is_kept(recorder):
-    text = loop().replace("            theta +=", "            1 / (1 - step)\n            theta +=")
+    text = loop().replace(
+        "            theta +=", "            1 / (1 - step)\n            theta +="
+    )
     seen = recorder(text).observe().default
     assert seen.error.kind == "ZeroDivisionError"  # at step 1
     assert loop().splitlines()[seen.error.line - 1].startswith("            theta +=")
@@ -193,5 +195,7 @@ def loss(old, adv=1, mask=1):
     ],
 )
 def test_bursts_of_a_rollout(calls, epochs, starts):
-    marked = [Call(c.role, c.name, i, c.args, c.result, c.keys, c.origin) for i, c in enumerate(calls)]
+    marked = [
+        Call(c.role, c.name, i, c.args, c.result, c.keys, c.origin) for i, c in enumerate(calls)
+    ]
     assert [c.line for c in Rollout(epochs, marked).bursts()] == starts

@@ -39,7 +39,9 @@ def seen():
 def test_shapes(seen):
     """Two old log-probs × six steps × two signs, and two far steps × two signs: 28 points."""
     grid = seen.surrogate
-    assert {len(part) for part in (grid.new, grid.old, grid.ref, grid.adv, grid.value, grid.slope)} == {28}
+    assert {
+        len(part) for part in (grid.new, grid.old, grid.ref, grid.adv, grid.value, grid.slope)
+    } == {28}
     assert len(seen.divergence.value) == 8  # two log-probs × four steps
     assert seen.weights.mask.shape == seen.weights.surrogate.shape == (B, WIDTH)
     assert seen.wider.divergence.shape == (B, WIDTH + EXTRA)
@@ -109,15 +111,21 @@ def test_one_token():
 
 
 def test_push_where_the_loss_is_flat_for_positive_advantages():
-    """`clip-only` and the like need not be: the larger of the terms is flat nowhere at ratio 1."""
+    """Some faulty surrogates are: their tokens have a slope at A = −1 only."""
+
     class Flat(PointLoss):
         def run(self, batch):
             answer = super().run(batch)
             flat = batch.advantages[0] > 0
-            return type(answer)(answer.value, [[0.0] * len(r) for r in answer.gradient]) if flat else answer
+            return (
+                type(answer)(answer.value, [[0.0] * len(r) for r in answer.gradient])
+                if flat
+                else answer
+            )
 
     seen = observe(Flat(POINT))
     assert seen.unit == pytest.approx(-1.0)  # measured at A = −1: slope +1, per unit −1
+    assert seen.weights.surrogate == pytest.approx(-seen.weights.mask / 6)  # per unit, too
 
 
 LISTS = """\

@@ -74,14 +74,27 @@ def loss(logp, old_logp, ref_logp, adv, mask, eps=0.2, beta=0.1):
     penalty = ((gap.exp() - gap - 1) * mask).sum() / logp.shape[1]
     return policy + beta * penalty
 """
+
+
+def at(**keys):
+    """Landmark to line, or to first and last line."""
+    return keys
+
+
 STYLES = {
-    "loop": (LOOP, dict(ratio=7, clip=8, surrogate=9, divergence=10, sign=12, beta=12, slots=4, reduce=14)),
-    "numpy": (NUMPY, dict(ratio=2, clip=3, surrogate=4, divergence=5, sign=7, beta=7, slots=8, reduce=8)),
-    "torch": (TORCH, dict(ratio=2, clip=4, surrogate=5, sign=5, divergence=6, beta=8, reduce=10)),
-    "one line": (ONE_LINE, dict(ratio=2, clip=2, surrogate=2, sign=2, slots=2, reduce=2)),
-    "larger loss": (LARGER_LOSS, dict(ratio=2, clip=4, surrogate=5, reduce=6)),
-    "separate": (SEPARATE, dict(ratio=2, surrogate=3, sign=4, reduce=4, penalty=6, width=6, beta=7)),
-}  # fmt: skip
+    "loop": (
+        LOOP,
+        at(ratio=7, clip=8, surrogate=9, divergence=10, sign=12, beta=12, slots=4, reduce=14),
+    ),
+    "numpy": (
+        NUMPY,
+        at(ratio=2, clip=3, surrogate=4, divergence=5, sign=7, beta=7, slots=8, reduce=8),
+    ),
+    "torch": (TORCH, at(ratio=2, clip=4, surrogate=5, sign=5, divergence=6, beta=8, reduce=10)),
+    "one line": (ONE_LINE, at(ratio=2, clip=2, surrogate=2, sign=2, slots=2, reduce=2)),
+    "larger loss": (LARGER_LOSS, at(ratio=2, clip=4, surrogate=5, reduce=6)),
+    "separate": (SEPARATE, at(ratio=2, surrogate=3, sign=4, reduce=4, penalty=6, width=6, beta=7)),
+}
 
 
 def target(text):
@@ -136,7 +149,6 @@ def test_list_of_terms():
     assert (found["ratio"].line, found["clip"].line, found["surrogate"].line) == (5, 6, 7)
 
 
-@pytest.mark.xfail(reason="`append` carries no taint, so the sum of the list is not seen")
 def test_list_of_terms_is_reduced_where_it_is_summed():
     assert loss_landmarks(target(APPENDED))["reduce"].line == 8
 
@@ -159,7 +171,6 @@ def test_divergence_inside_a_condition():
     assert loss_landmarks(target(OPTIONAL))["divergence"].line == 5
 
 
-@pytest.mark.xfail(reason="the other branch of `if` overwrites the taint: 0.04 * kl is not seen")
 def test_constant_coefficient_of_an_optional_divergence():
     text = OPTIONAL.replace(", kl_coef=None", "")
     assert loss_landmarks(target(text))["beta"].line == 9
@@ -177,7 +188,7 @@ def advantages(rewards, group_size, eps=1e-6):
         out += [(r - mean) / (std + eps) for r in group]
     return out
 """,
-        dict(statistics=(3, 8), division=(7, 7), difference=(7, 7), result=(8, 8), function=(1, 1)),
+        at(statistics=(3, 8), division=(7, 7), difference=(7, 7), result=(8, 8), function=(1, 1)),
     ),
     "numpy": (
         '''\
@@ -190,15 +201,15 @@ def advantages(rewards, group_size):
     centred = r - mean
     return centred / std
 ''',
-        dict(statistics=(3, 8), guard=(5, 5), difference=(7, 7), division=(8, 8), result=(8, 8)),
+        at(statistics=(3, 8), guard=(5, 5), difference=(7, 7), division=(8, 8), result=(8, 8)),
     ),
     "one line": (
         "def advantages(rewards):\n    return (rewards - rewards.mean()) / rewards.std()\n",
-        dict(statistics=(2, 2), division=(2, 2), difference=(2, 2), result=(2, 2)),
+        at(statistics=(2, 2), division=(2, 2), difference=(2, 2), result=(2, 2)),
     ),
     "no division": (
         "def advantages(rewards):\n    centred = rewards - rewards.mean()\n    return centred\n",
-        dict(difference=(2, 2), division=(3, 3), guard=(3, 3)),  # fall back to the result
+        at(difference=(2, 2), division=(3, 3), guard=(3, 3)),  # fall back to the result
     ),
 }
 

@@ -26,6 +26,9 @@ def script(folder, text):
         ("# objective=dapo", None),
         ("# rlproof: recipe=dapo", None),
         ("x = 1  # rlproof: objective=dapo", None),  # on a line of its own only
+        ("# see rlproof: objective=dapo", None),
+        ("# rlproof: objective=dapo, mostly", None),
+        ("# rlproof: objective=reinforce++", "reinforce++"),
         ("", None),
     ],
 )
@@ -38,7 +41,6 @@ def test_first_declaration_counts(tmp_path):
     assert script(tmp_path, text).objective == "dapo"
 
 
-@pytest.mark.xfail(reason="the directive is searched in the text, strings included")
 def test_declaration_inside_a_string_is_no_comment(tmp_path):
     assert script(tmp_path, f'HELP = """\n# rlproof: objective=dapo\n"""\n{LOSS}').objective is None
 

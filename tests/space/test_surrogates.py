@@ -1,4 +1,4 @@
-"""Ratios, surrogates and divergences: hand-derived tables, and slopes against finite differences."""
+"""Ratios, surrogates, divergences: tables derived by hand, slopes against finite differences."""
 
 import numpy as np
 import pytest

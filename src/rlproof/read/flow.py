@@ -16,7 +16,8 @@ Taint = frozenset[str]
 NONE: Taint = frozenset()
 _LAYOUT_CALLS = {"len", "range", "isinstance", "zeros_like", "ones_like", "empty_like"}
 _LAYOUT_ATTRIBUTES = {"shape", "size", "numel", "ndim", "dim", "device", "dtype"}
-_PASSES = 2  # the second pass carries what a loop's end feeds into its start
+_FILLING = {"append", "extend", "insert", "add", "update"}
+_MOST_ROUNDS = 8  # a chain of that many variables through one loop is not code that people write
 
 
 class Flow:
@@ -34,9 +35,8 @@ class Flow:
         self.order: list[ast.expr] = []
         self._marks = dict(marks or {})
         self._env: dict[str, Taint] = {name: frozenset({tag}) for name, tag in labels.items()}
-        for _ in range(_PASSES):
-            self.order.clear()
-            self._block(function.body, ())
+        self._block(function.body, ())
+        self.order = list(dict.fromkeys(self.order))
 
     def _block(self, body: Sequence[ast.stmt], loops: tuple[ast.stmt, ...]) -> None:
         for statement in body:
@@ -46,25 +46,68 @@ class Flow:
         match node:
             case ast.For() | ast.AsyncFor():
                 self._bind(node.target, node.iter, node, loops)
-                self._block([*node.body, *node.orelse], (*loops, node))
+                self._repeat([*node.body, *node.orelse], (*loops, node))
             case ast.While():
                 self._see(node.test, node, loops)
-                self._block([*node.body, *node.orelse], (*loops, node))
+                self._repeat([*node.body, *node.orelse], (*loops, node))
             case ast.If():
                 self._see(node.test, node, loops)
-                self._block([*node.body, *node.orelse], loops)
+                self._either([node.body, node.orelse], loops)
+            case ast.Match():
+                self._see(node.subject, node, loops)
+                self._either([[], *(case.body for case in node.cases)], loops)
             case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    taint = self._see(item.context_expr, node, loops)
+                    if item.optional_vars:
+                        self._store(item.optional_vars, taint)
                 self._block(node.body, loops)
             case ast.Try():
-                handlers = [s for handler in node.handlers for s in handler.body]
-                self._block([*node.body, *handlers, *node.orelse, *node.finalbody], loops)
+                handlers = [handler.body for handler in node.handlers]
+                self._either([[*node.body, *node.orelse], *handlers], loops)
+                self._block(node.finalbody, loops)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._block(node.body, loops)
+                self._nested(node, loops)
             case _:
                 self._simple(node, loops)
 
+    def _either(self, bodies: Sequence[Sequence[ast.stmt]], loops: tuple[ast.stmt, ...]) -> None:
+        """One of several blocks runs: a variable may come from any of them."""
+        before, after = dict(self._env), dict(self._env)
+        merged: dict[str, Taint] = {}
+        for body in bodies:
+            self._env = dict(before)
+            self._block(body, loops)
+            for name, taint in self._env.items():
+                merged[name] = merged.get(name, NONE) | taint
+        self._env = after | merged
+
+    def _repeat(self, body: Sequence[ast.stmt], loops: tuple[ast.stmt, ...]) -> None:
+        """A loop: what one round leaves, the next may read, until nothing new comes in."""
+        for _ in range(_MOST_ROUNDS):
+            before = dict(self._env)
+            self._block(body, loops)
+            for name, taint in before.items():
+                self._env[name] = self._env[name] | taint
+            if self._env == before:
+                return
+
+    def _nested(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, loops: tuple[ast.stmt, ...]
+    ) -> None:
+        """A function inside: its name carries the taint of what it returns."""
+        outer = dict(self._env)
+        self._block(node.body, loops)
+        returned = [n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
+        self._env = outer
+        self._env[node.name] = NONE.union(*(self.taints.get(value, NONE) for value in returned))
+
     def _simple(self, node: ast.stmt, loops: tuple[ast.stmt, ...]) -> None:
         match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=receiver, attr=attr)) as call):
+                taint = self._see(call, node, loops)
+                if attr in _FILLING and isinstance(receiver, ast.Name):
+                    self._env[receiver.id] = self._env.get(receiver.id, NONE) | taint
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._assign(target, value, node, loops)
@@ -88,10 +131,7 @@ class Flow:
                 return
         if isinstance(target, ast.Tuple) and self._unpack(target, value, node, loops):
             return
-        taint = self._see(value, node, loops)
-        if isinstance(value, ast.Call) and "append" in ast.dump(value.func):
-            taint |= self._see(target, node, loops)
-        self._store(target, taint)
+        self._store(target, self._see(value, node, loops))
 
     def _unpack(
         self, target: ast.Tuple, value: ast.expr, node: ast.stmt, loops: tuple[ast.stmt, ...]
@@ -181,14 +221,20 @@ class Flow:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 see(test)
                 return see(body) | see(orelse)
-            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+                outer = dict(self._env)
                 self._generators(node.generators, statement, loops)
-                return see(node.elt)
-            case ast.DictComp():
-                self._generators(node.generators, statement, loops)
-                return see(node.key) | see(node.value)
+                parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+                taint = NONE.union(*(see(part) for part in parts))
+                self._env = outer
+                return taint
+            case ast.NamedExpr(target=target, value=value):
+                self._store(target, see(value))
+                return self._env.get(target.id, NONE)
+            case ast.Lambda(body=body):
+                return see(body)
             case ast.Call(func=func, args=args, keywords=keywords):
-                taint = see(func) if isinstance(func, ast.Attribute) else NONE
+                taint = see(func)
                 taint = taint.union(*(see(arg) for arg in args), *(see(k.value) for k in keywords))
                 name = func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
                 return NONE if name in _LAYOUT_CALLS | {"size", "numel", "dim"} else taint

@@ -54,6 +54,8 @@ _ADVANTAGE = {"adv", "advs", "advantage", "advantages", "A"}
 _REWARD = {"reward", "rewards", "score", "scores", "returns", "rew", "rews", "r"}
 _KL = {"kl", "kld", "divergence"}
 _COEFFICIENT = {"coef", "coeff", "coefficient", "weight", "beta", "lambda", "penalty", "scale"}
+_SWITCHING = {"norm", "normalize", "normalise", "normalized", "whiten", "use", "center"}
+_OTHER_CLIPS = {"grad", "gradient", "value", "vf", "vloss", "reward", "adam", "optimizer", "layer"}
 _WHOLE: dict[Slot, set[str]] = {
     Slot.GROUP_SIZE: {
         "group_size", "groupsize", "num_generations", "n_generations", "num_samples", "n_samples",
@@ -131,7 +133,7 @@ def objective_slot(name: str) -> Slot | None:
             return Slot.OLD
         return Slot.REF if parts & _REF or glued.startswith("ref") else Slot.NEW
     if name in _ADVANTAGE or parts & (_ADVANTAGE - {"A"}):
-        return Slot.ADVANTAGES
+        return Slot.SWITCH if parts & _SWITCHING else Slot.ADVANTAGES
     if parts & {"mask", "masks"} or name in {"valid", "m", "is_real", "real"}:
         return Slot.MASK
     known = (Slot.LENGTHS, Slot.WIDTH, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.TEMPERATURE)
@@ -140,6 +142,11 @@ def objective_slot(name: str) -> Slot | None:
     if slot := _coefficient_slot(name, parts) or _whole(name, *known):
         return slot
     return Slot.REWARDS if parts & (_REWARD - {"r"}) else None
+
+
+def says_new(name: str) -> bool:
+    """Whether a name of log-probs says that they are those of the current policy."""
+    return bool(set(words(name)) & _NEW) or name.lower().startswith(("new", "cur"))
 
 
 def bare_slot(name: str) -> Slot | None:
@@ -153,8 +160,14 @@ def bare_slot(name: str) -> Slot | None:
 def _coefficient_slot(name: str, parts: set[str]) -> Slot | None:
     if name.lower() in {"beta", "kl"} or (parts & _KL and parts & _COEFFICIENT):
         return Slot.BETA
-    if parts & {"dual"} or name in {"clip_ratio_c", "clip_c", "c", "dual_c", "cap"}:
+    if (
+        parts & {"dual"}
+        or {"clip", "c"} <= parts
+        or name in {"clip_ratio_c", "clip_c", "c", "dual_c", "cap"}
+    ):
         return Slot.CAP
+    if parts & _OTHER_CLIPS:
+        return None
     clips = parts & {"clip", "cliprange", "eps", "epsilon", "cr"} or "clip" in name.lower()
     if not clips:
         return None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from rlproof.read.names import Slot, bare_slot, is_negative_logp, objective_slot
+from rlproof.read.names import Slot, bare_slot, is_negative_logp, objective_slot, says_new
 from rlproof.read.targets import FunctionNode, Parameter
 
 SlotOf = Callable[[str], Slot | None]
@@ -27,11 +27,12 @@ class CallSites:
             and node.func.id == name
         ]
 
-    def argument_names(self, position: int) -> Iterator[str]:
-        """Names given at this position: a variable, an attribute, or the function called."""
+    def argument_names(self, position: int, parameter: str) -> Iterator[str]:
+        """Names given to a parameter: a variable, an attribute, or the function called."""
         for call in self.calls:
-            if position < len(call.args):
-                match call.args[position]:
+            given = [k.value for k in call.keywords if k.arg == parameter]
+            for argument in [*call.args[position : position + 1], *given]:
+                match argument:
                     case ast.Name(id=name) | ast.Attribute(attr=name):
                         yield name
                     case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
@@ -44,7 +45,7 @@ def parameters(
     """All parameters, `*args` and `**kwargs` left out, in the order of the signature."""
     found = list(_named(node, slot_of))
     if slot_of is objective_slot:
-        found = _fill(found, node, sites)
+        found = _fill(_apart(found), node, sites)
         found = [_settled(parameter, found) for parameter in found]
     return tuple(found)
 
@@ -64,6 +65,16 @@ def _parameter(name: str, slot_of: SlotOf, required: bool, default: ast.expr | N
     return Parameter(name, slot_of(name), required, default, is_negative_logp(name))
 
 
+def _apart(found: list[Parameter]) -> list[Parameter]:
+    """Plain log-probs beside others that are called new are those of the rollout."""
+    new = [p for p in found if p.slot is Slot.NEW]
+    plain = [p for p in new if not says_new(p.name)]
+    has_old = any(p.slot is Slot.OLD for p in found)
+    if len(new) != 2 or len(plain) != 1 or has_old:
+        return found
+    return [replace(p, slot=Slot.OLD) if p in plain else p for p in found]
+
+
 def _fill(found: list[Parameter], node: FunctionNode, sites: CallSites | None) -> list[Parameter]:
     """Slots that names leave open: bare `new`, `old`, `ref`, then the names at call sites."""
     doc = (ast.get_docstring(node) or "").lower()
@@ -71,7 +82,8 @@ def _fill(found: list[Parameter], node: FunctionNode, sites: CallSites | None) -
     for i, parameter in enumerate(found):
         taken = {p.slot for p in found}
         bare = None if plain_probabilities else bare_slot(parameter.name)
-        given = map(objective_slot, sites.argument_names(i)) if sites else ()
+        names = sites.argument_names(i, parameter.name) if sites else ()
+        given = map(objective_slot, names)
         if parameter.slot is None:
             slot = next((s for s in [bare, *given] if s and s not in taken), None)
             found[i] = replace(parameter, slot=slot)

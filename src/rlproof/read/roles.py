@@ -20,6 +20,10 @@ from rlproof.read.targets import FunctionNode, Role, Target, module_functions
 _ADVANTAGE_WORDS = {"adv", "advs", "advantage", "advantages", "zscore", "standardize", "whiten"}
 _ROLLOUT_WORDS = {"rollout", "rollouts", "sample", "generate", "collect", "explore"}
 _TRAIN_WORDS = {"train", "fit", "run", "main", "learn", "optimize", "training", "loop"}
+_STATISTIC_WORDS = {
+    "stats", "mean", "pass", "best", "accuracy", "plot", "moving", "discount", "top", "log",
+    "print", "metric", "metrics", "summary", "save", "load", "test",
+}  # fmt: skip
 _METRIC_WORDS = {"metric", "metrics", "stats", "log", "diagnostics", "monitor", "report", "eval"}
 _FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
@@ -64,7 +68,8 @@ def _target(node: FunctionNode, sites: CallSites) -> Target | None:
 
 def _is_loss(target: Target, parts: set[str]) -> bool:
     trains = parts & {"loss", "objective", "surrogate"} or not parts & _METRIC_WORDS
-    other = parts & {"grad", "gradient", "adv"} or _without_gradient(target.node)
+    derived = parts & {"grad", "gradient", "adv"} and "loss" not in parts
+    other = derived or _without_gradient(target.node)
     return target.has(Slot.NEW, Slot.ADVANTAGES) and bool(trains) and not other
 
 
@@ -85,9 +90,10 @@ def _is_shaping(target: Target, _: set[str]) -> bool:
 
 
 def _is_advantages(target: Target, parts: set[str]) -> bool:
-    if not target.parameters or parts & (_ROLLOUT_WORDS | _TRAIN_WORDS):
+    if not target.parameters or parts & (_ROLLOUT_WORDS | _TRAIN_WORDS | _STATISTIC_WORDS):
         return False
-    grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
+    sizes = (p.name for p in target.parameters if p.slot in (Slot.GROUP_SIZE, Slot.GROUP_IDS))
+    grouped = any(len(name) > 1 for name in sizes)  # a bare n or k may count anything
     named = bool(parts & _ADVANTAGE_WORDS) or (
         "rewards" in parts and bool(parts & {"normalize", "normalized", "normalised", "normalise"})
     )

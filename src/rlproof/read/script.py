@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 
 from rlproof.read.roles import recognise
 from rlproof.read.source import load
 from rlproof.read.targets import Script
 
-_DIRECTIVE = re.compile(r"^\s*#\s*rlproof:\s*objective\s*=\s*([\w.-]+)\s*$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"#\s*rlproof:\s*objective\s*=\s*([\w.+-]+)\s*")
 
 
 def read(path: str) -> Script:
@@ -18,5 +21,14 @@ def read(path: str) -> Script:
         SourceError, NothingToCheckError: see `rlproof.read.source.load`.
     """
     source = load(path)
-    declared = _DIRECTIVE.search(source.text)
-    return Script(source, recognise(source.tree), declared[1] if declared else None)
+    return Script(source, recognise(source.tree), next(_declared(source.text), None))
+
+
+def _declared(text: str) -> Iterator[str]:
+    """The recipes that comments on lines of their own declare."""
+    if "rlproof:" not in text:
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        alone = token.type == tokenize.COMMENT and token.line.lstrip().startswith("#")
+        if alone and (found := _DIRECTIVE.fullmatch(token.string)):
+            yield found[1]

@@ -68,7 +68,8 @@ def _excerpt(finding: Finding, lines: Sequence[str], width: int) -> Iterator[str
     yield f"{' ' * margin} |"
     shown = numbers if len(numbers) <= _SHOWN_LINES else [*numbers[:2], 0, numbers[-1]]
     for number in shown:
-        yield f"{number or '…':>{margin}} | {lines[number - 1]}" if number else f"{'…':>{margin}} |"
+        text = " " + lines[number - 1].expandtabs() if number else ""
+        yield f"{number or '…':>{margin}} |{text}"
     indent, length = _caret(finding, lines)
     marks = click.style("^" * length, fg=_COLOURS[finding.severity])
     first, *rest = textwrap.wrap(finding.message, max(40, width - margin - 4 - indent)) or [""]
@@ -83,16 +84,19 @@ def _excerpt(finding: Finding, lines: Sequence[str], width: int) -> Iterator[str
 
 def _caret(finding: Finding, lines: Sequence[str]) -> tuple[int, int]:
     """Column and length of the marks under the last line shown."""
+    from rich.cells import cell_len
+
     place = finding.place
     text = lines[place.end_line - 1] if place.end_line <= len(lines) else ""
-    plain = len(text) - len(text.lstrip())
     code = text.split("  #")[0].rstrip()
+    raw = text.encode()  # ast counts UTF-8 bytes; a terminal shows cells
     if place.line != place.end_line or place.end_col <= place.col:
-        return plain, max(1, len(code) - plain)
-    # ast counts UTF-8 bytes; a terminal shows characters
-    start = len(text.encode()[: place.col].decode(errors="ignore"))
-    stop = len(text.encode()[: place.end_col].decode(errors="ignore"))
-    return start, max(1, stop - start)
+        before, marked = text[: len(text) - len(text.lstrip())], code.lstrip()
+    else:
+        before = raw[: place.col].decode(errors="ignore")
+        marked = raw[place.col : place.end_col].decode(errors="ignore")
+    start = cell_len(before.expandtabs())
+    return start, max(1, cell_len((before + marked).expandtabs()) - start)
 
 
 def _evidence(finding: Finding, width: int) -> Iterator[str]:

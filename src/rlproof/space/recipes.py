@@ -24,10 +24,15 @@ class Recipe:
     coordinates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     clip: str = "any"
     """`symmetric`, `asymmetric` or `any`."""
+    needs: str = "surrogate"
+    """A coordinate without which the name says nothing."""
 
     def admits(self, point: Point) -> bool:
-        """Whether no known coordinate of the point contradicts the recipe, and one agrees."""
-        if not any(axis in point for axis in self.coordinates):
+        """Whether no known coordinate of the point contradicts the recipe.
+
+        A recipe that is all about the advantages needs them known.
+        """
+        if self.needs not in point:
             return False
         for axis, allowed in self.coordinates.items():
             if axis in point and point[axis] not in allowed:
@@ -86,6 +91,7 @@ RECIPES: dict[str, Recipe] = {
                 "baseline": ("group-mean",),
                 "scale": _GROUP_STD,
                 "level": ("sequence-mean",),
+                "ratio": ("token",),
                 "surrogate": ("min-clip",),
                 "aggregation": ("sequence-mean",),
             },
@@ -96,6 +102,7 @@ RECIPES: dict[str, Recipe] = {
             {
                 "baseline": ("group-mean",),
                 "scale": _GROUP_STD,
+                "ratio": ("token",),
                 "surrogate": ("cispo",),
                 "aggregation": ("token-mean",),
             },
@@ -103,7 +110,13 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             "rloo",
             "Ahmadian et al., Back to Basics, arXiv:2402.14740",
-            {"baseline": ("leave-one-out",), "scale": ("none",)},
+            {
+                "baseline": ("leave-one-out",),
+                "scale": ("none",),
+                "ratio": _TOKEN_RATIOS,
+                "surrogate": ("log-prob", "unclipped", "min-clip"),
+            },
+            needs="baseline",
         ),
         Recipe(
             "reinforce++",
@@ -112,6 +125,7 @@ RECIPES: dict[str, Recipe] = {
                 "baseline": ("batch-mean",),
                 "scale": ("batch-population-std", "batch-sample-std"),
                 "level": ("token",),
+                "ratio": ("token",),
                 "surrogate": ("min-clip",),
                 "aggregation": ("token-mean", "sequence-mean"),
             },
