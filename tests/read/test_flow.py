@@ -227,3 +227,8 @@ def test_every_expression_has_a_taint_a_statement_and_loops(block, result):
         assert node in found.statement
         assert node in found.loops
     assert function.body[-1].value in found.taints
+
+
+def test_the_else_of_a_loop_may_not_run():
+    found = taint("while b:\n    x = a\n    break\nelse:\n    x = b\nreturn x")
+    assert set("ab") <= set(found)

@@ -239,3 +239,8 @@ def test_is_width(expression, width):
 def test_calls_in_source_order():
     text = ONE_LINE.replace("np.minimum", "g").replace("np.clip", "g")
     assert [node.lineno for node in calls_in(target(text), "g")] == [2, 3]
+
+
+def test_a_question_about_the_coefficient_is_not_its_use():
+    text = OPTIONAL.replace("if use_kl", "if kl_coef is not None").replace("0.04 *", "kl_coef *")
+    assert loss_landmarks(target(text))["beta"].line == 9

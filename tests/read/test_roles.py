@@ -234,3 +234,9 @@ def test_function_without_loop_or_loss_does_not_train():
 def test_targets_are_in_source_order():
     train = "def train(steps=3):\n    for _ in range(steps):\n        grpo_loss(1, 2, 3, 4)\n"
     assert list(roles(train + LOSS)) == ["train", "grpo_loss"]
+
+
+def test_losses_that_call_each_other_are_both_judged():
+    body = "(logp, old_logp, advantages):\n    return "
+    text = f"def a_loss{body}b_loss(1)\n\n\ndef b_loss{body}a_loss(1)\n"
+    assert set(roles(text)) == {"a_loss", "b_loss"}

@@ -20,6 +20,13 @@ def first_weight(loss: LossSeen, batch: Batch) -> float:
     return float(f"{loss.run(batch).gradient[0][0] - still:.6g}")
 
 
+def width_evidence(loss: LossSeen) -> Evidence:
+    """The same token weighs less once its row is padded."""
+    alone, padded = (first_weight(loss, padded_column(count)) for count in (0, 1))
+    case = "∂loss/∂logp of one real token, ρ = 1, A = 1, beta = 0, after a padded slot is appended"
+    return Evidence(f"{case} to its row", padded, alone)
+
+
 def divides_all_slots(loss: LossSeen) -> bool:
     """Whether real tokens weigh one over the number of slots, padding included."""
     return loss.point.get("aggregation") == "all-slots" and "mask" in loss.slots
@@ -29,16 +36,10 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     """As MSK002, where the source divides by a tensor's width on purpose."""
     for loss in seen.losses:
         if divides_all_slots(loss) and loss.facts.get("explicit_width"):
-            one, two = first_weight(loss, padded_column(0)), first_weight(loss, padded_column(1))
             yield Sighting(
                 loss.where["width"],
                 "the divisor is the padded width: it changes with the longest row of each batch",
-                Evidence(
-                    "∂loss/∂logp of one real token, ρ = 1, A = 1, beta = 0, after a padded slot "
-                    "is appended to its row",
-                    two,
-                    one,
-                ),
+                width_evidence(loss),
             )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rlproof.faults.agg004 import divides_all_slots, first_weight, padded_column
-from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting
+from rlproof.faults.agg004 import divides_all_slots, width_evidence
+from rlproof.faults.model import Fault, Plant, Severity, Sighting
 from rlproof.faults.seen import Seen
 
 
@@ -19,17 +19,11 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     """The weight of a real token falls when an empty column is appended."""
     for loss in seen.losses:
         if divides_all_slots(loss) and not loss.facts.get("explicit_width"):
-            one, two = first_weight(loss, padded_column(0)), first_weight(loss, padded_column(1))
             yield Sighting(
                 loss.where["slots"],
                 "padded slots are counted in the denominator: a real token weighs 1/(B·T), "
                 "not 1/Σmask",
-                Evidence(
-                    "∂loss/∂logp of one real token, ρ = 1, A = 1, beta = 0, after a padded slot "
-                    "is appended to its row",
-                    two,
-                    one,
-                ),
+                width_evidence(loss),
             )
 
 

@@ -46,10 +46,12 @@ class Flow:
         match node:
             case ast.For() | ast.AsyncFor():
                 self._bind(node.target, node.iter, node, loops)
-                self._repeat([*node.body, *node.orelse], (*loops, node))
+                self._repeat(node.body, (*loops, node))
+                self._either([[], node.orelse], loops)
             case ast.While():
                 self._see(node.test, node, loops)
-                self._repeat([*node.body, *node.orelse], (*loops, node))
+                self._repeat(node.body, (*loops, node))
+                self._either([[], node.orelse], loops)
             case ast.If():
                 self._see(node.test, node, loops)
                 self._either([node.body, node.orelse], loops)

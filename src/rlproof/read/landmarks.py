@@ -154,7 +154,8 @@ class _LossAnatomy:
     def _first_use(self, *slots: Slot) -> ast.stmt | None:
         names = {p.name for p in self.target.parameters if p.slot in slots}
         for node in self.flow.order:
-            if isinstance(node, ast.Name) and node.id in names:
+            used = isinstance(node, ast.Name) and node.id in names
+            if used and not isinstance(self._of(node), ast.If | ast.While):  # a question about it
                 return self._of(node)
         return None
 

@@ -53,7 +53,7 @@ def _is_helper(target: Target, found: list[Target], tree: ast.Module) -> bool:
     inside = sum(
         len(CallSites(ast.Module([other.node], []), target.name).calls)
         for other in found
-        if other.role is Role.LOSS and other is not target
+        if other.role is Role.LOSS and not CallSites(target.node, other.name).calls
     )
     return everywhere > 0 and inside == everywhere
 

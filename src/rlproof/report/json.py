@@ -67,6 +67,6 @@ def _number(value: Any) -> Any:
     """JSON has no NaN and no infinity: they are written as words."""
     if isinstance(value, list):
         return [_number(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+    if isinstance(value, float):  # or NumPy's subclass of it
+        return float(value) if math.isfinite(value) else str(float(value))
     return value

@@ -18,6 +18,9 @@ from rlproof.report.describe import sentence
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _LABEL = 10
 _SHOWN_LINES = 4
+_ONE_REPAIR = (
+    "Each expected value is that of this one repair; the other findings stay as they are in it."
+)
 Sources = Mapping[str, Sequence[str]]
 
 
@@ -38,7 +41,8 @@ def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
             if finding.severity is not Severity.NOTE
         ]
     notes = [_note(r, f, width) for r in reports for f in r.findings if f.severity is Severity.NOTE]
-    tail = [*notes, *_computed(reports, width), *_skips(reports), summary(reports)]
+    hint = [_fill(_ONE_REPAIR, width, "")] if len(blocks) > 1 else []
+    tail = [*hint, *notes, *_computed(reports, width), *_skips(reports), summary(reports)]
     return "\n".join([*blocks, *tail]) + "\n"
 
 
