@@ -149,7 +149,10 @@ def _clip_coordinates(
     if term.names[1] in ("unclipped", "log-prob"):
         return {}
     moves = any(takes_clip) and clip_matters(seen)
-    found: dict[str, str | float] = {"clip_low": term.clip.low, "clip_high": term.clip.high}
+    found: dict[str, str | float] = {
+        "clip_low": term.clip.low or 0.0,
+        "clip_high": term.clip.high or 0.0,
+    }
     if term.names[1] == "dual-clip":
         found["cap"] = term.clip.cap
     return found | {"clip_from": "arguments" if moves else "constant"}

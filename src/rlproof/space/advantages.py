@@ -1,64 +1,67 @@
 """How the rewards of a group of completions become advantages.
 
-Shapes: P prompts (groups), G completions each. A baseline is subtracted, then a scale divides.
-Both take rewards (P, G) and return something that broadcasts against them.
+Shapes: P prompts (groups), G completions each, N = all completions. The statistics at the top
+take rewards (P, G) and return something that broadcasts against them; `advantages` takes a flat
+batch with any group sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rlproof.space.arrays import Array, namespace, where
+
 Statistic = Callable[[Array], Array]
 
 
 def group_mean(rewards_PG: Array) -> Array:
     """The mean of the group, the member itself included (GRPO, arXiv:2402.03300)."""
-    return np.asarray(rewards_PG.mean(1, keepdims=True))
+    return namespace(rewards_PG).mean(rewards_PG, axis=1, keepdims=True)
 
 
 def leave_one_out(rewards_PG: Array) -> Array:
     """The mean of the *other* members (RLOO, arXiv:2402.14740)."""
-    others = rewards_PG.shape[1] - 1
-    return np.asarray((rewards_PG.sum(1, keepdims=True) - rewards_PG) / others)
+    xp, others = namespace(rewards_PG), rewards_PG.shape[1] - 1
+    return (xp.sum(rewards_PG, axis=1, keepdims=True) - rewards_PG) / others
 
 
 def batch_mean(rewards_PG: Array) -> Array:
     """The mean of all rewards (REINFORCE++, arXiv:2501.03262)."""
-    return np.asarray(rewards_PG.mean(keepdims=True))
+    return namespace(rewards_PG).mean(rewards_PG, axis=(0, 1), keepdims=True)
 
 
 def nothing(rewards_PG: Array) -> Array:
     """No baseline."""
-    return np.zeros((1, 1))
+    return rewards_PG[:1, :1] * 0.0
 
 
 def one(rewards_PG: Array) -> Array:
     """No scale (Dr. GRPO, arXiv:2503.20783)."""
-    return np.ones((1, 1))
+    return rewards_PG[:1, :1] * 0.0 + 1.0
 
 
 def population_std(rewards_PG: Array) -> Array:
     """√(Σ(r − r̄)²/G) of the group."""
-    return np.asarray(rewards_PG.std(1, keepdims=True))
+    return namespace(rewards_PG).std(rewards_PG, axis=1, keepdims=True)
 
 
 def sample_std(rewards_PG: Array) -> Array:
     """√(Σ(r − r̄)²/(G − 1)) of the group, what `torch.std` gives."""
-    return np.asarray(rewards_PG.std(1, ddof=1, keepdims=True))
+    return namespace(rewards_PG).std(rewards_PG, axis=1, correction=1.0, keepdims=True)
 
 
 def batch_population_std(rewards_PG: Array) -> Array:
     """The population standard deviation of all rewards."""
-    return np.asarray(rewards_PG.std(keepdims=True))
+    return namespace(rewards_PG).std(rewards_PG, axis=(0, 1), keepdims=True)
 
 
 def batch_sample_std(rewards_PG: Array) -> Array:
     """The sample standard deviation of all rewards."""
-    return np.asarray(rewards_PG.std(ddof=1, keepdims=True))
+    return namespace(rewards_PG).std(rewards_PG, axis=(0, 1), correction=1.0, keepdims=True)
 
 
 BASELINES: dict[str, Statistic] = {
@@ -74,3 +77,170 @@ SCALES: dict[str, Statistic] = {
     "batch-population-std": batch_population_std,
     "batch-sample-std": batch_sample_std,
 }
+
+BASELINE_NAMES = (*BASELINES, "length-weighted-mean")
+SCALE_NAMES = (*SCALES, "leave-one-out-std", "group-mean", "nonzero-share")
+EPS_PLACES = ("std + eps", "sqrt(var + eps)", "sqrt(max(var, eps))")
+SINGLETONS = ("zero", "raw", "error")
+ZERO_VARIANCE = ("divide", "unscaled")
+WHITENINGS = ("none", "sequence", "token")
+
+
+@dataclass(frozen=True, slots=True)
+class Advantage:
+    """The advantage coordinates of an objective: A = whiten((r − baseline) / scale)."""
+
+    baseline: str = "group-mean"
+    """r̄: `group-mean`, `leave-one-out`, `batch-mean`, `length-weighted-mean` (Σ Lᵢrᵢ/Σ Lᵢ of the
+    group, OPO, arXiv:2505.23585) or `none`."""
+    scale: str = "population-std"
+    """What divides: a standard deviation, `group-mean` (MaxRL), `nonzero-share` (the share of
+    rows whose centred reward is not 0, GPG, arXiv:2504.02546), or `none`."""
+    eps: float = 1e-6
+    """Keeps the scale away from 0."""
+    eps_place: str = "std + eps"
+    """Where eps stands: one of `EPS_PLACES`."""
+    zero_variance: str = "divide"
+    """A group without spread: `divide` 0 by eps, or leave its rows `unscaled`."""
+    singleton: str = "zero"
+    """A group of one member: advantage `zero`, the `raw` reward, or an `error`."""
+    whiten: str = "none"
+    """A second normalisation over the batch, counted by `sequence` or by real `token`."""
+    whiten_sample: bool = True
+    """Whether the whitening divides by n − 1."""
+    whiten_eps: float = 1e-8
+    """Added to the variance of the whitening."""
+    clip: float | None = None
+    """Bound on |A|, applied last."""
+
+
+def advantages(
+    rewards_N: Array, groups: Any, how: Advantage, lengths_N: Array | None = None
+) -> Array:
+    """Advantages (N,) of a flat batch of rewards.
+
+    Args:
+        rewards_N: one reward a completion.
+        groups: the group of each row (N,), or the size of consecutive groups.
+        how: the coordinates.
+        lengths_N: real tokens of each completion, for length-weighted baselines and whitening.
+
+    Raises:
+        ValueError: a group size that does not divide N, or one member where that is an error.
+    """
+    member_PN = _membership(rewards_N, groups)
+    xp = namespace(rewards_N)
+    count_N = _spread(xp.sum(member_PN, axis=1), member_PN)
+    single_N = count_N < 1.5
+    if how.singleton == "error" and bool(xp.any(single_N)):
+        raise ValueError("a group has one member: sample more completions a prompt")
+    centred_N = rewards_N - _baseline(rewards_N, member_PN, count_N, how, lengths_N)
+    scaled_N = _scaled(centred_N, rewards_N, member_PN, count_N, how)
+    lone_N = rewards_N if how.singleton == "raw" else rewards_N * 0.0
+    if how.baseline not in ("none", "batch-mean"):
+        scaled_N = xp.where(single_N, lone_N, scaled_N)
+    return _finished(scaled_N, how, lengths_N)
+
+
+def _membership(rewards_N: Array, groups: Any) -> Array:
+    """1 where row n belongs to group p: (P, N)."""
+    xp, size = namespace(rewards_N), rewards_N.shape[0]
+    if isinstance(groups, int):
+        if groups < 1 or size % groups:
+            raise ValueError(f"group size {groups} does not divide {size} rewards")
+        ids = np.arange(size) // groups
+    else:
+        ids = np.unique(np.asarray(groups), return_inverse=True)[1]
+    one_hot = (ids[None, :] == np.arange(ids.max(initial=-1) + 1)[:, None]).astype(float)
+    member = xp.asarray(one_hot.tolist())
+    return xp.astype(member, rewards_N.dtype)
+
+
+def _spread(values_P: Array, member_PN: Array) -> Array:
+    """A number for each group to one for each row."""
+    xp = namespace(member_PN)
+    return xp.sum(member_PN * values_P[:, None], axis=0)
+
+
+def _group_sum(values_N: Array, member_PN: Array) -> Array:
+    xp = namespace(member_PN)
+    return _spread(xp.sum(member_PN * values_N[None, :], axis=1), member_PN)
+
+
+def _baseline(
+    rewards_N: Array, member_PN: Array, count_N: Array, how: Advantage, lengths_N: Array | None
+) -> Array:
+    xp = namespace(rewards_N)
+    total_N = _group_sum(rewards_N, member_PN)
+    match how.baseline:
+        case "group-mean":
+            return total_N / count_N
+        case "leave-one-out":
+            return (total_N - rewards_N) / where(count_N > 1.5, count_N - 1, 1.0)
+        case "batch-mean":
+            return xp.mean(rewards_N)
+        case "length-weighted-mean":
+            if lengths_N is None:
+                raise ValueError("baseline length-weighted-mean needs the lengths")
+            weighted_N = _group_sum(rewards_N * lengths_N, member_PN)
+            return weighted_N / _group_sum(lengths_N, member_PN)
+    return rewards_N * 0.0
+
+
+def _scaled(
+    centred_N: Array, rewards_N: Array, member_PN: Array, count_N: Array, how: Advantage
+) -> Array:
+    if how.scale == "none":
+        return centred_N
+    xp = namespace(rewards_N)
+    if how.scale == "group-mean":
+        return centred_N / (_group_sum(rewards_N, member_PN) / count_N + how.eps)
+    if how.scale == "nonzero-share":
+        nonzero = xp.sum(xp.astype(centred_N != 0, centred_N.dtype))
+        return centred_N * (centred_N.shape[0] / where(nonzero > 0, nonzero, 1.0))
+    variance_N = _variance(rewards_N, member_PN, count_N, how.scale)
+    divisor_N = _stabilised(variance_N, how)
+    if how.zero_variance == "unscaled":
+        divisor_N = where(variance_N > 0, divisor_N, 1.0)
+    return centred_N / divisor_N
+
+
+def _variance(rewards_N: Array, member_PN: Array, count_N: Array, scale: str) -> Array:
+    """The variance that each row is scaled by."""
+    xp = namespace(rewards_N)
+    sample = 1.0 if "sample" in scale else 0.0
+    if scale.startswith("batch-"):
+        return xp.var(rewards_N, correction=sample) + rewards_N * 0.0
+    mean_N = _group_sum(rewards_N, member_PN) / count_N
+    squares_N = _group_sum((rewards_N - mean_N) ** 2, member_PN)
+    if scale == "leave-one-out-std":  # of the others, around their own mean, sample
+        others_N = where(count_N > 1.5, count_N - 1, 1.0)
+        left_N = squares_N - (rewards_N - mean_N) ** 2 * count_N / others_N
+        left_N = where(left_N > 1e-12 * squares_N, left_N, 0.0)  # rounding of equal others
+        return left_N / where(others_N > 1.5, others_N - 1, 1.0)
+    return squares_N / where(count_N > sample + 0.5, count_N - sample, 1.0)
+
+
+def _stabilised(variance: Array, how: Advantage) -> Array:
+    xp = namespace(variance)
+    match how.eps_place:
+        case "sqrt(var + eps)":
+            return xp.sqrt(variance + how.eps)
+        case "sqrt(max(var, eps))":
+            return xp.sqrt(xp.clip(variance, how.eps, None))
+    return xp.sqrt(variance) + how.eps
+
+
+def _finished(values_N: Array, how: Advantage, lengths_N: Array | None) -> Array:
+    """The second normalisation, then the clip."""
+    xp = namespace(values_N)
+    if how.whiten != "none":
+        if how.whiten == "token" and lengths_N is None:
+            raise ValueError("whitening by token needs the lengths")
+        weight_N = values_N * 0.0 + 1.0 if how.whiten == "sequence" else lengths_N
+        total = xp.sum(weight_N)
+        mean = xp.sum(weight_N * values_N) / total
+        variance = xp.sum(weight_N * (values_N - mean) ** 2) / total
+        variance = variance * total / (total - 1) if how.whiten_sample else variance
+        values_N = (values_N - mean) / xp.sqrt(variance + how.whiten_eps)
+    return values_N if how.clip is None else xp.clip(values_N, -how.clip, how.clip)

@@ -9,35 +9,34 @@ all, whose entries are summed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from rlproof.space.arrays import Array, namespace, where
 
-Array = NDArray[np.float64]
 AggregationFormula = Callable[[Array], Array]
 
 
 def token_mean(mask_BT: Array) -> Array:
     """1 / Σ mask: every real token of the batch counts the same (DAPO, arXiv:2503.14476)."""
-    weights_BT: Array = mask_BT / mask_BT.sum()
-    return weights_BT
+    xp = namespace(mask_BT)
+    return mask_BT / xp.sum(mask_BT)
 
 
 def sequence_mean(mask_BT: Array) -> Array:
     """1 / (B·Lᵢ): every sequence counts the same (GRPO, arXiv:2402.03300)."""
-    lengths_B1 = mask_BT.sum(1, keepdims=True)
-    weights_BT: Array = mask_BT / np.maximum(lengths_B1, 1) / len(mask_BT)
-    return weights_BT
+    xp = namespace(mask_BT)
+    lengths_B1 = xp.sum(mask_BT, axis=1, keepdims=True)
+    return mask_BT / where(lengths_B1 > 0, lengths_B1, 1.0) / mask_BT.shape[0]
 
 
 def sequence_sum(mask_BT: Array) -> Array:
     """1 / B: token terms are summed per sequence, then averaged over sequences."""
-    return mask_BT / len(mask_BT)
+    return mask_BT / mask_BT.shape[0]
 
 
 def total(mask_BT: Array) -> Array:
     """1: a plain sum over the real tokens."""
-    return mask_BT.copy()
+    return mask_BT * 1.0
 
 
 PUBLISHED: dict[str, AggregationFormula] = {
@@ -49,3 +48,53 @@ PUBLISHED: dict[str, AggregationFormula] = {
     "constant": total,
     "per-token": total,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The denominators of an aggregation, as explicit numbers.
+
+    None takes this batch's own count. A batch that is one of several micro-batches or ranks
+    must be given the counts of them all, or its gradient depends on how the batch was split.
+    """
+
+    tokens: float | None = None
+    """Real tokens, for `token-mean`."""
+    sequences: float | None = None
+    """Rows, for everything per sequence."""
+    length: float | None = None
+    """The constant L, for the two `constant` values."""
+    count_empty: bool = True
+    """Whether rows without a real token count as sequences."""
+
+
+def slot_weights(mask_BT: Array, name: str, scope: Scope) -> Array:
+    """The weights (B, T) of an aggregation under explicit denominators.
+
+    Raises:
+        ValueError: a constant aggregation without its constant.
+    """
+    xp = namespace(mask_BT)
+    lengths_B1 = xp.sum(mask_BT, axis=1, keepdims=True)
+    if name in ("constant", "constant-per-sequence") and scope.length is None:
+        raise ValueError(f"aggregation {name} divides by a constant: give scope.length")
+    rows = (
+        mask_BT.shape[0]
+        if scope.count_empty
+        else xp.sum(where(lengths_B1 > 0, lengths_B1 * 0 + 1, 0.0))
+    )
+    sequences = rows if scope.sequences is None else scope.sequences
+    tokens = xp.sum(mask_BT) if scope.tokens is None else scope.tokens
+    per_row = where(lengths_B1 > 0, lengths_B1, 1.0)
+    divisors = {
+        "token-mean": tokens,
+        "sequence-mean": per_row * sequences,
+        "sequence-sum": sequences,
+        "sum": 1.0,
+        "per-token": 1.0,
+        "constant": scope.length,
+        "constant-per-sequence": (scope.length or 1.0) * sequences,
+    }
+    divisor = divisors[name]
+    empty = not hasattr(divisor, "shape") and divisor == 0
+    return mask_BT * 0.0 if empty else mask_BT / divisor

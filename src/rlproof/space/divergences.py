@@ -1,6 +1,6 @@
 """Per-token estimators of the divergence from the reference policy: value and slope.
 
-Every function takes log π_new and log π_ref (nats) and returns `(d, ∂d/∂ log π_new)`. Names
+Every estimator takes log π_new and log π_ref (nats) and returns `(d, ∂d/∂ log π_new)`. Names
 follow Schulman, "Approximating KL Divergence" (joschu.net/blog/kl-approx.html); in all of
 them the tokens are sampled from π_new, so the value estimates KL(π_new ‖ π_ref).
 """
@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
+from rlproof.space.arrays import Array, Pair, namespace, stop_gradient, where
 
-Array = NDArray[np.float64]
-Pair = tuple[Array, Array]
 DivergenceFormula = Callable[[Array, Array], Pair]
+GRADIENTS = ("naive", "straight-through-k2", "ratio-weighted", "score-weighted")
+"""How an estimator is differentiated: as it is; with the slope of k2; multiplied by the
+differentiable importance ratio; multiplied by exp(x − stop_gradient(x)). The last two make the
+expected gradient that of KL(π_new ‖ π_ref)."""
 
 
-def k3(new: Array, ref: Array) -> Pair:
-    """d = exp(log π_ref − log π_new) − (log π_ref − log π_new) − 1 ≥ 0.
-
-    Unbiased in value; as a loss its on-policy gradient is that of KL(π_ref ‖ π_new).
-    """
-    log_ratio = ref - new
-    return np.exp(log_ratio) - log_ratio - 1, 1 - np.exp(log_ratio)
+def k1(new: Array, ref: Array) -> Pair:
+    """d = log π_new − log π_ref. Unbiased; as a loss its expected on-policy gradient is 0."""
+    return new - ref, namespace(new).ones_like(new)
 
 
 def k2(new: Array, ref: Array) -> Pair:
@@ -31,14 +28,26 @@ def k2(new: Array, ref: Array) -> Pair:
     return (new - ref) ** 2 / 2, new - ref
 
 
+def k3(new: Array, ref: Array) -> Pair:
+    """d = exp(log π_ref − log π_new) − (log π_ref − log π_new) − 1 ≥ 0.
+
+    Unbiased in value; as a loss its on-policy gradient is that of KL(π_ref ‖ π_new).
+    """
+    xp = namespace(new)
+    log_ratio = ref - new
+    return xp.exp(log_ratio) - log_ratio - 1, 1 - xp.exp(log_ratio)
+
+
 def absolute(new: Array, ref: Array) -> Pair:
     """d = |log π_new − log π_ref|."""
-    return np.abs(new - ref), np.sign(new - ref)
+    xp = namespace(new)
+    return xp.abs(new - ref), xp.sign(new - ref)
 
 
 def k3_straight_through(new: Array, ref: Array) -> Pair:
     """The value of k3 with the slope of k2, log π_new − log π_ref."""
-    return k3(new, ref)[0], new - ref
+    value, gap = k3(new, ref)[0], new - ref
+    return stop_gradient(value) + (gap**2 - stop_gradient(gap**2)) / 2, gap
 
 
 PUBLISHED: dict[str, DivergenceFormula] = {
@@ -47,3 +56,55 @@ PUBLISHED: dict[str, DivergenceFormula] = {
     "absolute": absolute,
     "k3-straight-through": k3_straight_through,
 }
+ESTIMATORS: dict[str, DivergenceFormula] = {"k1": k1, "k2": k2, "k3": k3, "absolute": absolute}
+"""The estimators of an `Objective`; its gradient mode is a coordinate of its own."""
+
+
+def divergence(
+    new: Array,
+    target: Array,
+    estimator: str,
+    gradient: str = "naive",
+    ratio: Array | None = None,
+    clamp_in: float | None = None,
+    clamp_out: float | None = None,
+) -> Pair:
+    """An estimator with its gradient mode and clamps: value and slope.
+
+    Args:
+        new: log π_new.
+        target: log-probabilities of the policy that is held close to.
+        estimator: a key of `ESTIMATORS`.
+        gradient: one of `GRADIENTS`.
+        ratio: the token ratio π_new/π_old, for `ratio-weighted`.
+        clamp_in: bound on |log π_new − log π_target| before the estimator.
+        clamp_out: bound on the estimate.
+    """
+    if clamp_in is not None:
+        gap = new - target
+        inside = (gap >= -clamp_in) & (gap <= clamp_in)
+        bounded = target + namespace(new).clip(gap, -clamp_in, clamp_in)
+        new_seen, through = bounded, where(inside, namespace(new).ones_like(new), 0.0)
+    else:
+        new_seen, through = new, namespace(new).ones_like(new)
+    value, slope = ESTIMATORS[estimator](new_seen, target)
+    slope = slope * through
+    if clamp_out is not None:
+        inside = (value >= -clamp_out) & (value <= clamp_out)
+        value = namespace(new).clip(value, -clamp_out, clamp_out)
+        slope = where(inside, slope, 0.0)
+    return _differentiated(new, target, value, slope, gradient, ratio)
+
+
+def _differentiated(
+    new: Array, target: Array, value: Array, slope: Array, gradient: str, ratio: Array | None
+) -> Pair:
+    if gradient == "straight-through-k2":
+        gap = new - target
+        return stop_gradient(value) + (gap**2 - stop_gradient(gap**2)) / 2, gap
+    if gradient == "score-weighted":
+        weight = namespace(new).exp(new - stop_gradient(new))
+        return value * weight, slope + value
+    if gradient == "ratio-weighted" and ratio is not None:
+        return value * ratio, (slope + value) * ratio
+    return value, slope

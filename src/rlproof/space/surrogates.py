@@ -8,26 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp, inf
 
-import numpy as np
-from numpy.typing import NDArray
+from rlproof.space.arrays import Array, Pair, namespace, stop_gradient, where
 
-Array = NDArray[np.float64]
-Pair = tuple[Array, Array]
+CONVENTIONS = ("delta", "absolute", "log")
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """ρ is clipped to [1 − low, 1 + high]; `cap` bounds ρ·A from below by cap·A for A < 0."""
+    """Bounds of the ratio, and the other constants of a surrogate.
 
-    low: float = 0.2
-    high: float = 0.2
+    `convention` says what `low` and `high` mean: `delta` for [1 − low, 1 + high], `absolute` for
+    [low, high], `log` for [exp(−low), exp(high)]. None leaves a side open.
+    """
+
+    low: float | None = 0.2
+    high: float | None = 0.2
     cap: float = 3.0
+    """Dual clip: ρ·A is bounded from below by cap·A for A < 0. Two-sided: the largest ρ."""
+    convention: str = "delta"
+    positive_temperature: float = 1.0
+    """Soft gate: τ for A > 0."""
+    negative_temperature: float = 1.05
+    """Soft gate: τ for A ≤ 0."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest ratio that is not clipped."""
+        low, high = self.low, self.high
+        if self.convention == "absolute":
+            return (0.0 if low is None else low, inf if high is None else high)
+        if self.convention == "log":
+            return (0.0 if low is None else exp(-low), inf if high is None else exp(high))
+        return (0.0 if low is None else 1 - low, inf if high is None else 1 + high)
 
     def apply(self, ratio: Array, slope: Array) -> Pair:
         """The clipped ratio and its slope, which is 0 where the clip is active."""
-        inside = (ratio >= 1 - self.low) & (ratio <= 1 + self.high)
-        return np.clip(ratio, 1 - self.low, 1 + self.high), np.where(inside, slope, 0.0)
+        xp = namespace(ratio)
+        low, high = self.bounds
+        inside = (ratio >= low) & (ratio <= high)
+        return xp.clip(ratio, low, high), where(inside, slope, 0.0)
 
 
 SurrogateFormula = Callable[[Array, Array, Array, Array, Clip], Pair]
@@ -35,8 +56,9 @@ SurrogateFormula = Callable[[Array, Array, Array, Array, Clip], Pair]
 
 def pick(smaller: bool, first: Pair, second: Pair) -> Pair:
     """The smaller (or larger) of two terms, and the slope of the one taken."""
+    xp = namespace(first[0])
     take = first[0] <= second[0] if smaller else first[0] >= second[0]
-    return np.where(take, first[0], second[0]), np.where(take, first[1], second[1])
+    return xp.where(take, first[0], second[0]), xp.where(take, first[1], second[1])
 
 
 def min_clip(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
@@ -50,9 +72,21 @@ def min_clip(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> 
 
 def dual_clip(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
     """s = max(min(ρ·A, clip(ρ)·A), c·A) where A < 0, min-clip elsewhere (arXiv:1912.09729)."""
+    xp = namespace(ratio)
     plain = min_clip(ratio, slope, new, adv, clip)
-    capped = pick(False, plain, (clip.cap * adv, np.zeros_like(adv)))
-    return np.where(adv < 0, capped[0], plain[0]), np.where(adv < 0, capped[1], plain[1])
+    capped = pick(False, plain, (clip.cap * adv, xp.zeros_like(plain[1])))
+    return xp.where(adv < 0, capped[0], plain[0]), xp.where(adv < 0, capped[1], plain[1])
+
+
+def two_sided(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
+    """s = min(min(ρ, δ)·A, clip(ρ)·A): the unclipped branch is capped at δ = `cap`.
+
+    INTELLECT-2, arXiv:2505.07291.
+    """
+    xp = namespace(ratio)
+    capped, capped_slope = xp.clip(ratio, None, clip.cap), where(ratio <= clip.cap, slope, 0.0)
+    clipped, clipped_slope = clip.apply(ratio, slope)
+    return pick(True, (capped * adv, capped_slope * adv), (clipped * adv, clipped_slope * adv))
 
 
 def unclipped(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
@@ -62,13 +96,46 @@ def unclipped(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) ->
 
 def log_prob(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
     """s = A·log π: the REINFORCE surrogate (Williams 1992), without any ratio."""
-    return new * adv, adv.copy()
+    xp = namespace(new)
+    return new * adv, adv * xp.ones_like(new)
 
 
 def cispo(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
     """s = stop_gradient(clip(ρ))·A·log π (MiniMax-M1, arXiv:2506.13585)."""
-    weight, _ = clip.apply(ratio, slope)
+    weight = stop_gradient(clip.apply(ratio, slope)[0])
     return weight * adv * new, weight * adv
+
+
+def soft_gate(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
+    """s = (4/τ)·σ(τ(ρ − 1))·A, with one τ for A > 0 and another for A ≤ 0.
+
+    SAPO, arXiv:2511.20347.
+    """
+    xp = namespace(ratio)
+    tau = xp.where(
+        adv > 0,
+        xp.full_like(adv, clip.positive_temperature),
+        xp.full_like(adv, clip.negative_temperature),
+    )
+    gate = 1 / (1 + xp.exp(-tau * (ratio - 1)))
+    return 4 / tau * gate * adv, 4 * gate * (1 - gate) * slope * adv
+
+
+def masked_ratio(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
+    """s = ρ·A·1[ρ within bounds]: tokens outside are dropped, not clipped."""
+    low, high = clip.bounds
+    inside = (ratio >= low) & (ratio <= high)
+    return where(inside, ratio * adv, 0.0), where(inside, slope * adv, 0.0)
+
+
+def masked_probability(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
+    """s = ρ·A·1[−low ≤ π_new − π_old ≤ high]: tokens that moved too far are dropped."""
+    probability = stop_gradient(namespace(new).exp(new))
+    moved = probability - probability / stop_gradient(ratio)
+    low = -inf if clip.low is None else -clip.low
+    high = inf if clip.high is None else clip.high
+    inside = (moved >= low) & (moved <= high)
+    return where(inside, ratio * adv, 0.0), where(inside, slope * adv, 0.0)
 
 
 PUBLISHED: dict[str, SurrogateFormula] = {
@@ -78,3 +145,10 @@ PUBLISHED: dict[str, SurrogateFormula] = {
     "log-prob": log_prob,
     "cispo": cispo,
 }
+FURTHER: dict[str, SurrogateFormula] = {
+    "two-sided": two_sided,
+    "soft-gate": soft_gate,
+    "masked-ratio": masked_ratio,
+    "masked-probability": masked_probability,
+}
+ALL: dict[str, SurrogateFormula] = PUBLISHED | FURTHER
