@@ -144,3 +144,29 @@ def test_a_planted_value_differs_from_the_one_it_replaces(fault):
     healthy = evaluate({**point, fault.plant.axis: fault.plant.instead}, everything())
     planted = evaluate({**point, fault.plant.axis: fault.plant.value}, everything())
     assert healthy != planted
+
+
+FURTHER = [
+    {"surrogate": "soft-gate", "temperature_positive": 1.0, "temperature_negative": 1.05},
+    {"surrogate": "soft-gate", "temperature_positive": 2.0, "temperature_negative": 3.0},
+    {"surrogate": "cispo", "clip_low": 0.2, "clip_high": 0.2, "clip_from": "arguments"},
+    {"surrogate": "masked-ratio", "clip_low": 0.2, "clip_high": 0.2, "clip_from": "arguments"},
+    {"surrogate": "masked-probability", "clip_low": 0.2, "clip_high": 0.2,
+     "clip_from": "arguments"},
+    {"surrogate": "unclipped", "level": "geometric-of-clipped", "clip_convention": "log",
+     "clip_low": 0.2, "clip_high": 0.2, "clip_from": "arguments", "aggregation": "sequence-mean"},
+    {"divergence": "k3-ratio-weighted", "divergence_weight": 1.0, "beta_from": "arguments"},
+    {"divergence": "k1-ratio-weighted", "divergence_weight": 1.0, "beta_from": "arguments"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", FURTHER, ids=lambda c: "-".join(map(str, c.values()))[:40])
+def test_further_published_values_are_recognised(changes):
+    base = point_of("token", "min-clip", "none", "token-mean", "masked", -1.0, "arguments", "")
+    point = {**base, **changes}
+    if point["surrogate"] == "soft-gate":
+        point = {k: v for k, v in point.items() if not k.startswith("clip")}
+    found, left = identified(point)
+    assert left < TOLERANCE
+    for axis, value in point.items():
+        assert found[axis] == (pytest.approx(value) if isinstance(value, float) else value), axis

@@ -11,7 +11,7 @@ from rlproof.space import advantages, aggregation, divergences, ratios, surrogat
 
 _PUBLISHED: dict[str, dict[str, Callable[..., Any]]] = {
     "ratio": dict(ratios.PUBLISHED),
-    "surrogate": dict(surrogates.PUBLISHED),
+    "surrogate": dict(surrogates.ALL),
     "divergence": dict(divergences.PUBLISHED),
     "aggregation": dict(aggregation.PUBLISHED),
     "scale": dict(advantages.SCALES),

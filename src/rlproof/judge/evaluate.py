@@ -7,29 +7,46 @@ Shapes: B rows, T slots.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rlproof.faults.seen import Answer, Batch, Point
 from rlproof.judge.axes import values
+from rlproof.space.ratios import ratio_of, sided_log_bounds
 from rlproof.space.surrogates import Clip
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
+RATIO_WEIGHTED = {
+    "k3-ratio-weighted": "k3-straight-through",
+    "k1-ratio-weighted": "k1-score-weighted",
+}
+"""Divergences multiplied by the differentiable ratio: at ratio 1 the ratio can't be seen."""
+Pull = Callable[[Array], Array]
 
 
 def evaluate(point: Point, batch: Batch) -> Answer:
     """The loss of a batch at a point, and its gradient by the new log-probs (B, T)."""
     mask = np.array(batch.mask, dtype=float)
+    sign = float(point["surrogate_weight"])
     with np.errstate(all="ignore"):
-        term, slope = _surrogate(point, batch, mask)
-        pull, pull_slope = _divergence(point, batch)
+        term, slope, pull = _surrogate(point, batch, mask)
+        penalty, penalty_slope = _divergence(point, batch)
         weights = slot_weights(point, mask)
-        per_slot = float(point["surrogate_weight"]) * term + pull
-        value = float(np.sum(np.where(weights != 0, weights * per_slot, 0.0)))
-        gradient = float(point["surrogate_weight"]) * _gather(slope, weights, point, mask)
-        gradient += np.where(weights != 0, weights * pull_slope, 0.0)
+        value = _sum_where(weights, sign * term + penalty)
+        gradient = sign * pull(_masked(weights, slope)) + _masked(weights, penalty_slope)
     return Answer(value, gradient.tolist())
+
+
+def _masked(weights: Array, values_BT: Array) -> Array:
+    """w·x, and 0 where the weight is 0, whatever x is there."""
+    return np.where(weights != 0, weights * values_BT, 0.0)
+
+
+def _sum_where(weights: Array, values_BT: Array) -> float:
+    return float(np.sum(_masked(weights, values_BT)))
 
 
 def slot_weights(point: Point, mask: Array) -> Array:
@@ -40,18 +57,21 @@ def slot_weights(point: Point, mask: Array) -> Array:
     return weights * float(point.get("factor", 1.0))
 
 
-def _surrogate(point: Point, batch: Batch, mask: Array) -> Pair:
+def _surrogate(point: Point, batch: Batch, mask: Array) -> tuple[Array, Array, Pull]:
+    """The surrogate, its slope, and how a slope goes back to the log-probs."""
     new, old = np.array(batch.new), np.array(batch.old)
-    adv = np.broadcast_to(np.array(batch.advantages)[:, None], new.shape)
-    level = point.get("level", "token")
-    if level != "token":
-        gap = ((new - old) * mask).sum(1, keepdims=True)
-        gap = gap / mask.sum(1, keepdims=True) if level == "sequence-mean" else gap
-        new, old = np.broadcast_to(gap, new.shape), np.zeros_like(new)
-    ratio, slope = values("ratio")[str(point["ratio"])](new, old)
-    clip = clip_of(point, batch)
-    pair: Pair = values("surrogate")[str(point["surrogate"])](ratio, slope, new, adv, clip)
-    return pair
+    adv = np.broadcast_to(np.array(batch.advantages)[:, None], new.shape) + 0.0
+    clip, formula = clip_of(point, batch), values("surrogate")[str(point["surrogate"])]
+    level = str(point.get("level", "token"))
+    if level == "token":
+        ratio, slope = values("ratio")[str(point["ratio"])](new, old)
+        term, term_slope = formula(ratio, slope, new, adv, clip)
+        return term, term_slope, lambda gradient: gradient
+    shared = ratio_of(
+        np.where(mask > 0, new - old, 0.0), mask, level, bounds=sided_log_bounds(clip.bounds, adv)
+    )
+    term, term_slope = formula(shared.value, shared.value, new, adv, clip)
+    return term, term_slope, shared.pull
 
 
 def clip_of(point: Point, batch: Batch) -> Clip:
@@ -60,7 +80,14 @@ def clip_of(point: Point, batch: Batch) -> Clip:
     if point.get("clip_from") == "arguments":
         low = low if batch.low is None else batch.low
         high = high if batch.high is None else batch.high
-    return Clip(low, high, float(point.get("cap", 3.0)))
+    return Clip(
+        low,
+        high,
+        float(point.get("cap", 3.0)),
+        str(point.get("clip_convention", "delta")),
+        float(point.get("temperature_positive", 1.0)),
+        float(point.get("temperature_negative", 1.05)),
+    )
 
 
 def _divergence(point: Point, batch: Batch) -> Pair:
@@ -68,18 +95,13 @@ def _divergence(point: Point, batch: Batch) -> Pair:
     if name == "none":
         zero = np.zeros_like(np.array(batch.new))
         return zero, zero
-    value, slope = values("divergence")[name](np.array(batch.new), np.array(batch.ref))
+    value, slope = values("divergence")[RATIO_WEIGHTED.get(name, name)](
+        np.array(batch.new), np.array(batch.ref)
+    )
     weight = float(point["divergence_weight"])
     if point.get("beta_from") == "arguments" and batch.beta is not None:
         weight *= batch.beta
+    if name in RATIO_WEIGHTED:  # fitted at ratio 1 with the estimator's own weight of 1
+        ratio = np.exp(np.array(batch.new) - np.array(batch.old))
+        value, slope = value * ratio, slope * ratio
     return weight * value, weight * slope
-
-
-def _gather(slope: Array, weights: Array, point: Point, mask: Array) -> Array:
-    """∂/∂new of Σ w·s: per slot, or through the ratio that a whole row shares."""
-    weighted = np.where(weights != 0, weights * slope, 0.0)
-    if point.get("level", "token") == "token":
-        return weighted
-    shared = weighted.sum(1, keepdims=True) * mask
-    lengths = mask.sum(1, keepdims=True) if point["level"] == "sequence-mean" else 1.0
-    return np.asarray(shared / lengths)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rlproof.faults.seen import Answer, Point
 from rlproof.judge.axes import values
-from rlproof.judge.evaluate import evaluate
-from rlproof.probe.loss import EPS, Grid, LossObservation, Weights
+from rlproof.judge.evaluate import RATIO_WEIGHTED, evaluate
+from rlproof.probe.loss import EPS, FAR, Grid, LossObservation, Weights
 from rlproof.space.surrogates import Clip
 
 Array = NDArray[np.float64]
@@ -58,6 +58,7 @@ def identify(
         point["padding"] = _padding(seen.weights.surrogate, seen)
     if term and weights:
         _settle_level(point, seen)
+        _settle_weighting(point, seen)
     return point
 
 
@@ -135,7 +136,24 @@ def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
     low = [EPS] if given[0] else sorted(lows) or [EPS]
     high = [EPS] if given[1] else sorted(highs) or [EPS]
     cap = _clean(-bad.min())
-    return [Clip(a, b, cap if cap > 1.05 * (1 + b) else _NO_CAP) for a, b in product(low, high)]
+    gates = [_gate(float(good.max())), _gate(float(-bad.min()))]
+    bounds = [
+        Clip(a, b, cap if cap > 1.05 * (1 + b) else _NO_CAP, "delta", *gates)
+        for a, b in product(low, high)
+    ]
+    logs = [Clip(EPS, EPS, _NO_CAP, "log")] if all(given) else []
+    return bounds + logs
+
+
+def _gate(top: float) -> float:
+    """The τ whose soft gate (4/τ)·σ(τ(ρ − 1)) reaches this value at the grid's largest ratio."""
+    reach = float(np.exp(max(FAR))) - 1
+    low, high = 0.05, 60.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        value = 4 / middle / (1 + np.exp(-middle * reach))
+        low, high = (middle, high) if value > top else (low, middle)
+    return _clean(low)
 
 
 def _clean(x: float) -> float:
@@ -153,8 +171,15 @@ def _clip_coordinates(
         "clip_low": term.clip.low or 0.0,
         "clip_high": term.clip.high or 0.0,
     }
-    if term.names[1] == "dual-clip":
+    if term.names[1] in ("dual-clip", "two-sided"):
         found["cap"] = term.clip.cap
+    if term.names[1] == "soft-gate":
+        return {
+            "temperature_positive": term.clip.positive_temperature,
+            "temperature_negative": term.clip.negative_temperature,
+        }
+    if term.clip.convention != "delta":
+        found["clip_convention"] = term.clip.convention
     return found | {"clip_from": "arguments" if moves else "constant"}
 
 
@@ -215,21 +240,33 @@ def padding_weight(weights: Array, mask: Array) -> float:
 
 def _settle_level(point: dict[str, str | float], seen: LossObservation) -> None:
     """Decide whether the ratio belongs to the token or to the whole row."""
-    for level, aggregation in _levels(str(point["aggregation"])):
-        trial = {**point, "level": level, "aggregation": aggregation}
+    for changes in _levels(point):
+        trial = {**point, **changes}
         if distance(evaluate(trial, seen.pair[0]), seen.pair[1]) > TOLERANCE:
             continue
-        if level == "sequence-sum" and residual(trial, seen) > TOLERANCE:
+        if changes["level"] != "token" and residual(trial, seen) > TOLERANCE:
             continue
-        point |= {"level": level, "aggregation": aggregation}
+        point |= changes
         return
 
 
-def _levels(aggregation: str) -> Iterator[tuple[str, str]]:
-    """Levels to try, each with the aggregation that goes with it.
+def _settle_weighting(point: dict[str, str | float], seen: LossObservation) -> None:
+    """A divergence weighted by the ratio and one weighted by the score agree at ratio 1."""
+    for name, alias in RATIO_WEIGHTED.items():
+        trial = {**point, "divergence": name}
+        if point.get("divergence") == alias and residual(point, seen) > TOLERANCE:
+            if residual(trial, seen) < TOLERANCE:
+                point["divergence"] = name
+
+
+def _levels(point: Point) -> Iterator[dict[str, str]]:
+    """Levels to try, each with the coordinates that go with it.
 
     A product over the row multiplies each slot's gradient by the row's length, so there the
-    weights that were measured may be those of another aggregation.
+    weights that were measured may be those of another aggregation. The geometric mean of
+    clipped ratios is, for one token, a clip in log space.
     """
-    yield from (("token", aggregation), ("sequence-mean", aggregation))
-    yield from (("sequence-sum", name) for name in values("aggregation"))
+    if point.get("clip_convention") == "log":
+        yield {"level": "geometric-of-clipped", "surrogate": "unclipped"}
+    yield from ({"level": "token"}, {"level": "sequence-mean"})
+    yield from ({"level": "sequence-sum", "aggregation": name} for name in values("aggregation"))

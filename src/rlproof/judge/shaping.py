@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rlproof.bind.shaping import ShapingImplementation
 from rlproof.faults.seen import Batch
-from rlproof.judge.axes import values
+from rlproof.space.divergences import ESTIMATORS
 
 Array = NDArray[np.float64]
 _TOLERANCE = 1e-4
@@ -36,7 +36,7 @@ def judge(function: ShapingImplementation) -> dict[str, str | float]:
     free = np.array(function.run(_BATCH.but(ref=_BATCH.new)), dtype=float)
     change = got - free
     new, ref, mask = (np.array(x, dtype=float) for x in (_BATCH.new, _BATCH.ref, _BATCH.mask))
-    for name, formula in values("divergence").items():
+    for name, formula in ESTIMATORS.items():
         estimate = formula(new, ref)[0]
         shapes = {reduction: f(estimate, mask) for reduction, f in _REDUCTIONS.items()}
         shapes["token"] = estimate * mask

@@ -50,11 +50,25 @@ def k3_straight_through(new: Array, ref: Array) -> Pair:
     return stop_gradient(value) + (gap**2 - stop_gradient(gap**2)) / 2, gap
 
 
+def score_weighted(estimator: DivergenceFormula) -> DivergenceFormula:
+    """d·exp(x − stop_gradient(x)), whose slope is d′ + d.
+
+    For k3 that is log π_new − log π_ref: the same function as `k3_straight_through`.
+    """
+
+    def weighted(new: Array, ref: Array) -> Pair:
+        value, slope = estimator(new, ref)
+        return value * namespace(new).exp(new - stop_gradient(new)), slope + value
+
+    return weighted
+
+
 PUBLISHED: dict[str, DivergenceFormula] = {
     "k3": k3,
     "k2": k2,
     "absolute": absolute,
     "k3-straight-through": k3_straight_through,
+    "k1-score-weighted": score_weighted(k1),
 }
 ESTIMATORS: dict[str, DivergenceFormula] = {"k1": k1, "k2": k2, "k3": k3, "absolute": absolute}
 """The estimators of an `Objective`; its gradient mode is a coordinate of its own."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from math import log
 from typing import Any
 
 from rlproof.space import advantages as rewards_to_advantages
@@ -21,7 +20,7 @@ from rlproof.space.arrays import Array, Pair, namespace, stop_gradient, where
 from rlproof.space.divergences import ESTIMATORS, GRADIENTS, divergence
 from rlproof.space.mismatch import ACTIONS, Mismatch, weights
 from rlproof.space.mismatch import LEVELS as MISMATCH_LEVELS
-from rlproof.space.ratios import LEVELS, Ratio, ratio_of
+from rlproof.space.ratios import LEVELS, Ratio, ratio_of, sided_log_bounds
 from rlproof.space.surrogates import ALL as SURROGATES
 from rlproof.space.surrogates import CONVENTIONS, Clip
 
@@ -200,17 +199,10 @@ def _parts(objective: Objective, batch: Batch) -> _Parts:
 
 
 def _log_bounds(objective: Objective, adv: Array) -> Pair | None:
-    """Log-space bounds on the side that the sign of A makes matter (GMPO)."""
+    """Only the geometric mean of clipped ratios clips before it averages."""
     if objective.ratio != "geometric-of-clipped":
         return None
-    xp = namespace(adv)
-    low, high = objective.clip.bounds
-    far = 1e9
-    low_log = log(low) if low > 0 else -far
-    high_log = log(high) if high < far else far
-    up = xp.where(adv > 0, xp.full_like(adv, high_log), xp.full_like(adv, far))
-    down = xp.where(adv > 0, xp.full_like(adv, -far), xp.full_like(adv, low_log))
-    return down, up
+    return sided_log_bounds(objective.clip.bounds, adv)
 
 
 def _correction(objective: Objective, batch: Batch, old: Array, mask: Array) -> Array:
