@@ -37,11 +37,11 @@ def seen():
 
 
 def test_shapes(seen):
-    """Two old log-probs × six steps × two signs, and two far steps × two signs: 28 points."""
+    """Two old log-probs × eight steps × two signs, four far points × two signs: 40 points."""
     grid = seen.surrogate
     assert {
         len(part) for part in (grid.new, grid.old, grid.ref, grid.adv, grid.value, grid.slope)
-    } == {28}
+    } == {40}
     assert len(seen.divergence.value) == 8  # two log-probs × four steps
     assert seen.weights.mask.shape == seen.weights.surrogate.shape == (B, WIDTH)
     assert seen.wider.divergence.shape == (B, WIDTH + EXTRA)

@@ -126,7 +126,8 @@ def fit_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit |
 
 def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
     """The bounds given; constants written into the loss, read off where the term saturates."""
-    unit = unit if abs(unit) > _ZERO else 1.0
+    towards = float(np.sign((grid.value * grid.adv).sum())) or 1.0
+    unit = abs(unit) * towards if abs(unit) > _ZERO else towards
     good, bad = grid.value[grid.adv > 0] / unit, grid.value[grid.adv < 0] / unit
     steep, steep_bad = grid.slope[grid.adv > 0] / unit, grid.slope[grid.adv < 0] / unit
     tops = (good.max(), -bad.min(), steep.max(), -steep_bad.min())
@@ -142,12 +143,12 @@ def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
         for a, b in product(low, high)
     ]
     logs = [Clip(EPS, EPS, _NO_CAP, "log")] if all(given) else []
-    return bounds + logs
+    return [*bounds, *logs, Clip(low[0], high[0], _NO_CAP)]  # the last has the usual gates
 
 
 def _gate(top: float) -> float:
     """The τ whose soft gate (4/τ)·σ(τ(ρ − 1)) reaches this value at the grid's largest ratio."""
-    reach = float(np.exp(max(FAR))) - 1
+    reach = float(np.exp(max(step for _, step in FAR))) - 1
     low, high = 0.05, 60.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -32,7 +32,8 @@ EPS = 0.2
 OTHER_EPS = 0.35
 _OLD = (-1.0, -2.0)
 _STEPS = (-1.6, -0.6, -0.33, -0.1, 0.1, 0.25, 0.5, 0.9)
-FAR = (-3.0, 2.4)  # ratio 0.05 and 11: beyond any dual-clip cap
+FAR = ((-3.0, -3.0), (-3.0, 2.4), (-5.5, 5.0), (-0.5, -2.5))
+"""(log π_old, step): far beyond any cap, for the right ratio (0.05 to 148) and for wrong ones."""
 _REF_STEPS = (-0.8, -0.3, 0.4, 1.1)
 
 
@@ -115,9 +116,8 @@ def _clips(loss: LossImplementation) -> bool:
 
 
 def _surrogate_grid(loss: LossImplementation, eps: float) -> Grid:
-    points = [(old, old + step, adv) for old, step, adv in product(_OLD, _STEPS, (1.0, -1.0))] + [
-        (-3.0, -3.0 + step, adv) for step, adv in product(FAR, (1.0, -1.0))
-    ]
+    places = [*product(_OLD, _STEPS), *FAR]
+    points = [(old, old + step, adv) for (old, step), adv in product(places, (1.0, -1.0))]
     batches = [one_token(new, old, adv, low=eps, high=eps) for old, new, adv in points]
     with_adv = loss.many(batches)
     without = loss.many([batch.but(advantages=[0.0]) for batch in batches])

@@ -96,5 +96,6 @@ def slot_weights(mask_BT: Array, name: str, scope: Scope) -> Array:
         "constant-per-sequence": (scope.length or 1.0) * sequences,
     }
     divisor = divisors[name]
-    empty = not hasattr(divisor, "shape") and divisor == 0
-    return mask_BT * 0.0 if empty else mask_BT / divisor
+    if hasattr(divisor, "shape"):  # 0 where nothing is real: 0/1 instead of 0/0
+        return mask_BT / where(divisor > 0, divisor, 1.0)
+    return mask_BT * 0.0 if divisor == 0 else mask_BT / divisor

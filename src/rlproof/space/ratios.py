@@ -69,13 +69,14 @@ def ratio_of(
         log_ratio, inside = _clamped(log_ratio_BT, clamp)
         return Ratio(xp.exp(log_ratio), lambda g: g * inside)
     if level == "geometric-of-clipped":
-        return _geometric_of_clipped(log_ratio_BT, mask_BT, lengths_B1, bounds)
+        return _geometric_of_clipped(log_ratio_BT, mask_BT, lengths_B1, bounds, clamp)
     divisor = lengths_B1 if level.startswith("sequence-mean") else xp.ones_like(lengths_B1)
     row_B1 = xp.sum(log_ratio_BT * mask_BT, axis=1, keepdims=True) / divisor
-    row_B1, inside = _clamped(row_B1, clamp)
     if level == "sequence-mean-token":
         own = log_ratio_BT - stop_gradient(log_ratio_BT)
-        return Ratio(xp.exp(stop_gradient(row_B1) + own), lambda g: g * inside)
+        log_ratio, inside = _clamped(stop_gradient(row_B1) + own, clamp)
+        return Ratio(xp.exp(log_ratio), lambda g: g * inside)
+    row_B1, inside = _clamped(row_B1, clamp)
     spread = xp.exp(row_B1) + xp.zeros_like(log_ratio_BT)
     return Ratio(
         spread,
@@ -103,7 +104,11 @@ def _clamped(x: Array, bound: float | None) -> Pair:
 
 
 def _geometric_of_clipped(
-    log_ratio_BT: Array, mask_BT: Array, lengths_B1: Array, bounds: tuple[Array, Array] | None
+    log_ratio_BT: Array,
+    mask_BT: Array,
+    lengths_B1: Array,
+    bounds: tuple[Array, Array] | None,
+    clamp: float | None,
 ) -> Ratio:
     xp = namespace(log_ratio_BT)
     if bounds is None:
@@ -111,6 +116,7 @@ def _geometric_of_clipped(
     low, high = bounds
     kept = xp.astype((log_ratio_BT >= low) & (log_ratio_BT <= high), log_ratio_BT.dtype)
     clipped = xp.maximum(xp.minimum(log_ratio_BT, high), low)
-    row_B1 = xp.sum(clipped * mask_BT, axis=1, keepdims=True) / lengths_B1
+    row_B1, inside = _clamped(xp.sum(clipped * mask_BT, axis=1, keepdims=True) / lengths_B1, clamp)
     spread = xp.exp(row_B1) + xp.zeros_like(log_ratio_BT)
-    return Ratio(spread, lambda g: xp.sum(g, axis=1, keepdims=True) * kept * mask_BT / lengths_B1)
+    through = kept * inside * mask_BT / lengths_B1
+    return Ratio(spread, lambda g: xp.sum(g, axis=1, keepdims=True) * through)
