@@ -111,7 +111,8 @@ def fit_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit |
     """Ratio, surrogate and clip bounds of the single-token term."""
     grid = seen.surrogate
     given = takes_clip if clip_matters(seen) else (False, False)
-    clips = _clips(grid, seen.unit, given)
+    size = abs(seen.unit) if abs(seen.unit) > _ZERO else 1.0
+    clips = list(dict.fromkeys(_clips(grid, size, given) + _clips(grid, -size, given)))
     fits: list[Fit] = []
     for ratio_name, ratio_formula in values("ratio").items():
         ratio, slope = ratio_formula(grid.new, grid.old)
@@ -126,8 +127,6 @@ def fit_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit |
 
 def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
     """The bounds given; constants written into the loss, read off where the term saturates."""
-    towards = float(np.sign((grid.value * grid.adv).sum())) or 1.0
-    unit = abs(unit) * towards if abs(unit) > _ZERO else towards
     good, bad = grid.value[grid.adv > 0] / unit, grid.value[grid.adv < 0] / unit
     steep, steep_bad = grid.slope[grid.adv > 0] / unit, grid.slope[grid.adv < 0] / unit
     tops = (good.max(), -bad.min(), steep.max(), -steep_bad.min())

@@ -190,7 +190,9 @@ def _parts(objective: Objective, batch: Batch) -> _Parts:
     return _Parts(
         mask=mask,
         weights=slot_weights(mask, objective.aggregation, batch.scope),
-        pull_weights=pull_weights * (correction if objective.mismatch.on_divergence else 1.0),
+        pull_weights=kl.coefficient
+        * pull_weights
+        * (correction if objective.mismatch.on_divergence else 1.0),
         correction=correction,
         ratio=ratio,
         surrogate=(_real(value, mask), _real(slope, mask)),
@@ -220,7 +222,7 @@ def _penalty(objective: Objective, batch: Batch, new: Array, old: Array, mask: A
     value, slope = divergence(
         new, _real(target, mask), kl.estimator, kl.gradient, ratio, kl.clamp_in, kl.clamp_out
     )
-    return kl.coefficient * _real(value, mask), kl.coefficient * _real(slope, mask)
+    return _real(value, mask), _real(slope, mask)
 
 
 _ALLOWED: Mapping[str, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 
 from rlproof.space.arrays import Array, Pair, namespace, stop_gradient, where
 
@@ -31,7 +31,6 @@ def detached(new: Array, old: Array) -> Pair:
 
 PUBLISHED: dict[str, RatioFormula] = {"token": token, "detached": detached}
 
-_OPEN = 1e9  # a log-ratio no policy reaches
 LEVELS = ("token", "sequence-mean", "sequence-mean-token", "sequence-sum", "geometric-of-clipped")
 """What a ratio belongs to: a token; a row, as a geometric mean (GSPO, arXiv:2507.18071); the
 same with the gradient through each token's own log-probability (GSPO-token); a row, as a
@@ -87,10 +86,10 @@ def ratio_of(
 def sided_log_bounds(bounds: tuple[float, float], adv_BT: Array) -> tuple[Array, Array]:
     """Log-space bounds on the side that matters: above for A > 0, below otherwise (GMPO)."""
     xp = namespace(adv_BT)
-    low = log(bounds[0]) if bounds[0] > 0 else -_OPEN
-    high = log(bounds[1]) if bounds[1] < _OPEN else _OPEN
-    up = xp.where(adv_BT > 0, xp.full_like(adv_BT, high), xp.full_like(adv_BT, _OPEN))
-    down = xp.where(adv_BT > 0, xp.full_like(adv_BT, -_OPEN), xp.full_like(adv_BT, low))
+    low = log(bounds[0]) if bounds[0] > 0 else -inf
+    high = log(bounds[1])
+    up = xp.where(adv_BT > 0, xp.full_like(adv_BT, high), xp.full_like(adv_BT, inf))
+    down = xp.where(adv_BT > 0, xp.full_like(adv_BT, -inf), xp.full_like(adv_BT, low))
     return down, up
 
 
