@@ -98,6 +98,56 @@ class MetricSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Scoring:
+    """Arguments of a token log-prob function: logits (B, T, V), tokens (B, T), mask (B, T).
+
+    A temperature of None leaves the script's own default.
+    """
+
+    logits: list[Rows]
+    tokens: list[list[int]]
+    temperature: float | None = None
+    mask: list[list[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogProbsSeen:
+    """One token log-prob function; `run` gives one list a row, or raises `ScriptError`."""
+
+    function: str
+    slots: frozenset[str]
+    where: Mapping[str, Place]
+    point: Point
+    run: Callable[[Scoring], Rows]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapingSeen:
+    """One function that puts a divergence into the rewards; `run` gives the new rewards."""
+
+    function: str
+    where: Mapping[str, Place]
+    point: Point
+    run: Callable[[Batch], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeSeen:
+    """A small function of known meaning: an entropy, a divergence estimate, a mask builder.
+
+    `run` takes a value for each slot and gives what the function returns, as plain lists.
+    """
+
+    role: str
+    function: str
+    slots: frozenset[str]
+    where: Mapping[str, Place]
+    run: Callable[[Mapping[str, Any]], Any]
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LoopSeen:
     """One recorded training function: what its parts were given, rollout by rollout."""
 
@@ -133,5 +183,8 @@ class Seen:
     advantages: tuple[AdvantagesSeen, ...] = ()
     metrics: tuple[MetricSeen, ...] = ()
     loops: tuple[LoopSeen, ...] = ()
+    log_probs: tuple[LogProbsSeen, ...] = ()
+    shaping: tuple[ShapingSeen, ...] = ()
+    gauges: tuple[GaugeSeen, ...] = ()
     other: tuple[tuple[Place, Mapping[str, Any]], ...] = ()
     """Functions of any role, with what happened to their arguments."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
@@ -14,7 +13,6 @@ from rlproof.bind.loss import LossImplementation
 from rlproof.bind.metric import MetricImplementation
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
 from rlproof.bind.shaping import ShapingImplementation
-from rlproof.errors import ConfigError
 from rlproof.faults.model import Severity
 from rlproof.faults.seen import (
     AdvantagesSeen,
@@ -26,7 +24,7 @@ from rlproof.faults.seen import (
     ScriptError,
     Seen,
 )
-from rlproof.judge import advantages, loops, losses, shaping
+from rlproof.judge import advantages, alike, declared, loops, losses, shaping
 from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect
 from rlproof.judge.identify import TOLERANCE
 from rlproof.judge.source_only import source_findings
@@ -41,9 +39,6 @@ from rlproof.space import recipes
 
 S = TypeVar("S")
 _BOUNDS = (Slot.CLIP_LOW, Slot.CLIP_HIGH)
-_DOC_TOKENS = (
-    r"(averag|mean)\w*\s+over\s+(all\s+|the\s+)*(real|valid|response|completion)?\s*tokens"
-)
 
 
 def check(
@@ -64,20 +59,11 @@ def check(
     Raises:
         ConfigError: the declared recipe is unknown.
     """
-    declared = _declared(objective or script.objective)
+    recipe = declared.recipe_called(objective or script.objective)
     if not run:
         return _source_only(script, {t.name: "--no-run was given" for t in script.targets})
     with Sandbox(script.source, seconds) as sandbox:
-        return _Check(script, sandbox, declared).report()
-
-
-def _declared(name: str | None) -> str | None:
-    if name is None or name == "auto":
-        return None
-    try:
-        return recipes.normalise(name)
-    except KeyError as error:
-        raise ConfigError(str(error.args[0])) from None
+        return _Check(script, sandbox, recipe).report()
 
 
 def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
@@ -93,10 +79,10 @@ def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
 class _Check:
     """The state of one check: what was seen so far, and what could not be."""
 
-    def __init__(self, script: Script, sandbox: Sandbox, declared: str | None) -> None:
+    def __init__(self, script: Script, sandbox: Sandbox, recipe: str | None) -> None:
         self.script = script
         self.sandbox = sandbox
-        self.declared = declared
+        self.recipe = recipe
         self.reasons: dict[str, str] = {}
         self.notes: list[Skipped] = []
         self.other: list[tuple[Place, dict[str, Any]]] = []
@@ -184,21 +170,17 @@ class _Check:
         self._empty_mask(loss)
         seen = losses.judge(loss)
         self._unknown(seen)
-        return replace(seen, facts={**seen.facts, **self._declaration(target)})
-
-    def _declaration(self, target: Target) -> dict[str, Any]:
-        if self.declared is None or self.declared not in recipes.DECLARED_AGGREGATIONS:
-            return {}
-        allowed = recipes.DECLARED_AGGREGATIONS[self.declared]
-        if re.search(_DOC_TOKENS, target.doc, re.IGNORECASE):
-            allowed = (*allowed, "token-mean")
-        return {"declared_recipe": self.declared, "declared_aggregations": allowed}
+        facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
+        masked = target.has(Slot.MASK) or target.has(Slot.LENGTHS)
+        point = {**seen.point, **alike.indistinguishable(seen.point, masked)}
+        return replace(seen, point=point, facts=facts)
 
     def _unknown(self, seen: LossSeen) -> None:
         axes = {"surrogate", "divergence", "aggregation", "level"} - set(seen.point)
         residual = float(seen.facts["residual"])
         if axes:
             reason = f"no known value reproduces its {', '.join(sorted(axes))}"
+            reason += f" ({seen.facts['nearest']})" if seen.facts.get("nearest") else ""
         elif residual > TOLERANCE and not seen.facts["divergence_on_padding"]:
             reason = f"each coordinate fits alone; together they leave a residual of {residual:.2g}"
         else:
@@ -236,7 +218,8 @@ class _Check:
         if not seen.point:
             reason = "unknown formula: no known baseline and scale reproduce its values"
             self.notes.append(Skipped(f"identifying {target.name}", reason))
-        return seen
+        facts = {**seen.facts, **declared.of_advantages(self.recipe, seen)}
+        return replace(seen, facts=facts)
 
     def _metric(self, target: Target) -> MetricSeen:
         function = MetricImplementation(self.script, target, self.sandbox)

@@ -109,6 +109,16 @@ def _fit(names: tuple[str, ...], shape: tuple[Array, Array], grid: Grid, clip: C
 
 def fit_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit | None:
     """Ratio, surrogate and clip bounds of the single-token term."""
+    return _best(_surrogate_fits(seen, takes_clip))
+
+
+def nearest_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit | None:
+    """The surrogate with the smallest residual, however large that is."""
+    fits = _surrogate_fits(seen, takes_clip)
+    return min(fits, key=lambda fit: fit.residual, default=None)
+
+
+def _surrogate_fits(seen: LossObservation, takes_clip: tuple[bool, bool]) -> list[Fit]:
     grid = seen.surrogate
     given = takes_clip if clip_matters(seen) else (False, False)
     size = abs(seen.unit) if abs(seen.unit) > _ZERO else 1.0
@@ -122,7 +132,7 @@ def fit_surrogate(seen: LossObservation, takes_clip: tuple[bool, bool]) -> Fit |
             fit = _fit((ratio_name, name), shape, grid, clip)
             if fit:
                 fits.append(fit)
-    return _best(fits)
+    return fits
 
 
 def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rlproof.bind.loss import LossImplementation
 from rlproof.faults.seen import LossSeen, Point
+from rlproof.judge import alike
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.identify import TOLERANCE, clip_matters, identify, padding_weight, residual
 from rlproof.probe.loss import LossObservation, observe
@@ -36,9 +37,13 @@ def judge(loss: LossImplementation) -> LossSeen:
         point=point,
         run=loss.run,
         predict=evaluate,
-        facts=_facts(seen, target, point),
+        facts=_facts(seen, target, point) | {"nearest": _nearest(seen, point, (low, high))},
         declared=direction(loss.script, target),
     )
+
+
+def _nearest(seen: LossObservation, point: Point, takes_clip: tuple[bool, bool]) -> str:
+    return "" if "surrogate" in point else alike.nearest(seen, takes_clip)
 
 
 def _default_bounds(target: Target, point: Point) -> dict[str, str | float]:

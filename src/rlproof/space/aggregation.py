@@ -74,7 +74,9 @@ def slot_weights(mask_BT: Array, name: str, scope: Scope) -> Array:
     Raises:
         ValueError: a constant aggregation without its constant.
     """
-    xp = namespace(mask_BT)
+    xp, dtype = namespace(mask_BT), mask_BT.dtype
+    if xp.finfo(dtype).bits < 32:  # in half precision a count is wrong from 2049 tokens on
+        return xp.astype(slot_weights(xp.astype(mask_BT, xp.float32), name, scope), dtype)
     lengths_B1 = xp.sum(mask_BT, axis=1, keepdims=True)
     if name in ("constant", "constant-per-sequence") and scope.length is None:
         raise ValueError(f"aggregation {name} divides by a constant: give scope.length")
