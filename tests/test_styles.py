@@ -157,7 +157,7 @@ OLD = "old = token_logps(theta, rows, tokens).detach()"
 def test_a_loop_with_an_optimizer_is_recorded(tmp_path):
     pytest.importorskip("torch")
     healthy = check_text(tmp_path, TORCH_TRAINER.format(old=OLD, refreshed=""))
-    assert (strong(healthy), healthy.skipped, healthy.checked) == ([], (), 2)
+    assert (strong(healthy), healthy.skipped, healthy.checked) == ([], (), 3)
     broken = check_text(tmp_path, TORCH_TRAINER.format(old="", refreshed=OLD))
     assert strong(broken) == ["LOP001"]
 

@@ -197,7 +197,7 @@ def test_not_log_probs(name):
         (token_slot, "theta", Slot.THETA),
         (token_slot, "input_ids", Slot.TOKENS),
         (token_slot, "temperature", Slot.TEMPERATURE),
-        (token_slot, "mask", None),
+        (token_slot, "mask", Slot.MASK),
         (gradient_slot, "f", Slot.FUNCTION),
         (gradient_slot, "eps", Slot.STEP),
         (gradient_slot, "rewards", None),

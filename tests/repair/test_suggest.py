@@ -60,3 +60,22 @@ def test_a_finding_without_a_certain_edit_gets_none(tmp_path):
     by_code = {f.code: f.diff for f in suggested(path).findings}
     assert by_code["MSK001"] is None
     assert by_code["ADV001"] is None
+
+
+def test_no_edit_where_ratio_and_divergence_share_the_difference(tmp_path):
+    """Swapping the operands of a shared log-ratio would turn the ratio over as well."""
+    pytest.importorskip("torch")
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import torch\n\n\n"
+        "def grpo_loss(policy_logps, ref_logps, advantages, clip_eps=0.2, beta=0.01):\n"
+        '    """Clipped surrogate and k3, a loss to minimise."""\n'
+        "    log_ratio = policy_logps - ref_logps\n"
+        "    ratio = torch.exp(log_ratio)\n"
+        "    clipped = ratio.clamp(1 - clip_eps, 1 + clip_eps)\n"
+        "    policy = -torch.min(ratio * advantages, clipped * advantages).mean()\n"
+        "    return policy + beta * (ratio - log_ratio - 1).mean()\n"
+    )
+    found = {finding.code: finding.diff for finding in suggested(path).findings}
+    assert found["SUR016"] is None
+    assert found["KLD002"] is None

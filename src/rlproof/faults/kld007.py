@@ -17,7 +17,9 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             continue
         batch = Batch([[log(0.5)]], [[log(0.5)]], [[log(0.25)]], [0.0], [[1]])
         one, two = (loss.run(batch.but(beta=beta)).value for beta in (1.0, 2.0))
-        if abs(two - one) > 1e-9:
+        moved = batch.but(old=[[log(0.25)]])  # a penalty for leaving the rollout policy: KLD005
+        other, more = (loss.run(moved.but(beta=beta)).value for beta in (1.0, 2.0))
+        if abs(two - one) > 1e-9 or abs(other - more) > 1e-9:
             continue
         yield Sighting(
             loss.where["beta"],

@@ -40,6 +40,8 @@ class Batch:
     high: float | None = 0.2
     beta: float | None = 0.0
     cap: float | None = None
+    second: Any = None
+    """What a loss with two masks is given as the second one; None gives it the first again."""
 
     def but(self, **changes: Any) -> Batch:
         """The same batch with some fields replaced."""
@@ -119,7 +121,37 @@ class LogProbsSeen:
     where: Mapping[str, Place]
     point: Point
     run: Callable[[Scoring], Rows]
+    words: int = 4
+    """The size of the vocabulary that it works with."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sign(self) -> float:
+        """−1 where it returns negative log-probs."""
+        return -1.0 if self.point.get("sign") == "negative" else 1.0
+
+    def line(self, first: float) -> list[float]:
+        """One logit, and 0 for every other word."""
+        return [first, *[0.0] * (self.words - 1)]
+
+    def shown(self, first: str) -> str:
+        """The same for evidence."""
+        return (
+            f"({first}, {', '.join('0' * (self.words - 1))})"
+            if self.words < 6
+            else (f"({first}, 0, …, 0) of {self.words} words")
+        )
+
+    @property
+    def times(self) -> int:
+        """How many of two tokens of a row the first number returned adds up."""
+        whole = str(self.point.get("pairing", "same slot")) == "same slot"
+        return 2 if whole and self.point.get("reduction") == "sum" else 1
+
+    @property
+    def summed(self) -> str:
+        """What to say of that in evidence."""
+        return ", summed over two such tokens" if self.times == 2 else ""
 
 
 @dataclass(frozen=True, slots=True)

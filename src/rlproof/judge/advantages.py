@@ -14,6 +14,7 @@ import numpy as np
 from rlproof.bind.advantages import AdvantagesImplementation
 from rlproof.faults.seen import AdvantagesSeen, Place, Point
 from rlproof.judge.axes import values
+from rlproof.judge.groups import group_facts
 from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
 from rlproof.read.anatomy import std_statement
 from rlproof.read.landmarks import advantages_landmarks, place
@@ -40,7 +41,10 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
         "rounded_failures": _failures(seen.rounded, point),
         "computes_std": std is not None and _promises_std(target),
         "single": seen.single,
+        **group_facts(function, seen, point),
     }
+    if facts["wrong_axis"]:  # of a single group nothing is left along the wrong axis
+        facts["rounded_failures"] = []
     slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
     return AdvantagesSeen(target.name, slots, where, point, function.run, facts)
 

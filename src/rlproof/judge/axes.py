@@ -16,6 +16,12 @@ _PUBLISHED: dict[str, dict[str, Callable[..., Any]]] = {
     "aggregation": dict(aggregation.PUBLISHED),
     "scale": dict(advantages.SCALES),
 }
+RATIO_WEIGHTED = {
+    "k3-ratio-weighted": "k3-straight-through",
+    "k1-ratio-weighted": "k1-score-weighted",
+}
+"""Divergences multiplied by the differentiable ratio: at ratio 1 the ratio can't be seen."""
+LOSS_AXES = ("ratio", "surrogate", "divergence", "aggregation")
 
 
 @cache
@@ -30,4 +36,4 @@ def values(axis: str) -> dict[str, Callable[..., Any]]:
 
 def is_published(axis: str, value: str) -> bool:
     """Whether this value of the axis is published, not a fault."""
-    return value in _PUBLISHED[axis]
+    return value == "none" or value in RATIO_WEIGHTED or value in _PUBLISHED[axis]

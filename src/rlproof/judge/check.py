@@ -8,7 +8,9 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from rlproof.bind.advantages import AdvantagesImplementation
+from rlproof.bind.gauge import GAUGES, GaugeImplementation
 from rlproof.bind.implementation import Implementation, UnbindableError
+from rlproof.bind.logprobs import LogProbsImplementation
 from rlproof.bind.loss import LossImplementation
 from rlproof.bind.metric import MetricImplementation
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
@@ -17,14 +19,29 @@ from rlproof.faults.model import Severity
 from rlproof.faults.seen import (
     AdvantagesSeen,
     Batch,
+    GaugeSeen,
+    LogProbsSeen,
     LoopSeen,
     LossSeen,
     MetricSeen,
     Place,
     ScriptError,
     Seen,
+    ShapingSeen,
 )
-from rlproof.judge import advantages, alike, declared, loops, losses, shaping
+from rlproof.judge import (
+    advantages,
+    alike,
+    bounds,
+    declared,
+    logprobs,
+    loops,
+    losses,
+    rows,
+    shaping,
+)
+from rlproof.judge.axes import LOSS_AXES as AXES
+from rlproof.judge.axes import is_published
 from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect
 from rlproof.judge.identify import TOLERANCE
 from rlproof.judge.source_only import source_findings
@@ -35,6 +52,7 @@ from rlproof.read.anatomy import mutation, random_draw
 from rlproof.read.landmarks import definition, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
+from rlproof.read.tokens import gauge_landmarks, shaping_landmarks
 from rlproof.space import recipes
 
 S = TypeVar("S")
@@ -101,9 +119,11 @@ class _Check:
             losses=self._each(Role.LOSS, self._loss),
             advantages=self._each(Role.ADVANTAGES, self._advantages),
             metrics=self._each(Role.CLIP_FRACTION, self._metric),
+            log_probs=self._each(Role.LOG_PROBS, self._log_probs),
+            shaping=self._each(Role.SHAPING, self._shaping),
+            gauges=tuple(g for role in GAUGES for g in self._each(role, self._gauge)),
         )
         self._each(Role.NUMERIC_GRADIENT, self._gradient)
-        self._each(Role.SHAPING, self._shaping)
         seen = replace(seen, other=tuple(self.other))
         first = detect(seen)
         broken = any(f.severity is Severity.ERROR for f in first)
@@ -117,10 +137,13 @@ class _Check:
         judged |= (
             set(self.shaped)
             | {m.function for m in seen.metrics}
+            | {f.function for f in seen.log_probs}
+            | {g.function for g in seen.gauges}
             | {loop.function for loop in seen.loops}
         )
         points = {s.function: dict(s.point) for s in seen.losses}
         points |= {s.function: dict(s.point) for s in seen.advantages}
+        points |= {s.function: dict(s.point) for s in seen.log_probs}
         points |= self.shaped
         shared = dict(seen.advantages[0].point) if len(seen.advantages) == 1 else {}
         return FileReport(
@@ -135,7 +158,9 @@ class _Check:
         self, target: Target, point: dict[str, str | float], shared: dict[str, str | float]
     ) -> TargetReport:
         known = target.role is Role.LOSS and target.name not in self.unknown
-        recipe = recipes.name_of({**shared, **point}) if known else None
+        healthy = all(is_published(axis, str(point[axis])) for axis in AXES if axis in point)
+        named = known and healthy and "ratio_to" not in point
+        recipe = recipes.name_of({**shared, **point}) if named else None
         return TargetReport(target.role, target.name, target.node.lineno, point, recipe)
 
     def _each(self, role: Role, judge: Callable[[Target], S | None]) -> tuple[S, ...]:
@@ -168,6 +193,7 @@ class _Check:
             self.notes.append(Skipped(f"identifying {target.name}", reason))
             return None
         self._empty_mask(loss)
+        self.other += [*rows.judge(loss), *bounds.judge(loss)]
         seen = losses.judge(loss)
         self._unknown(seen)
         facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
@@ -233,10 +259,26 @@ class _Check:
         bounds = {str(p.slot) for p in target.parameters if p.slot in _BOUNDS}
         return MetricSeen(target.name, slots, where, function.run, frozenset(bounds))
 
-    def _shaping(self, target: Target) -> None:
+    def _shaping(self, target: Target) -> ShapingSeen:
         function = ShapingImplementation(self.script, target, self.sandbox)
-        self.shaped[target.name] = shaping.judge(function)
+        point = self.shaped[target.name] = shaping.judge(function)
         self._side_effects(function)
+        where = shaping_landmarks(target)
+        return ShapingSeen(target.name, where, point, function.run)
+
+    def _log_probs(self, target: Target) -> LogProbsSeen:
+        function = LogProbsImplementation(self.script, target, self.sandbox)
+        seen = logprobs.judge(function)
+        self._side_effects(function)
+        return seen
+
+    def _gauge(self, target: Target) -> GaugeSeen | None:
+        if self.negative and target.role is not Role.COMPLETION_MASK:
+            return None  # which of them mean negative log-probs can't be told
+        function = GaugeImplementation(self.script, target, self.sandbox)
+        slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
+        where = gauge_landmarks(target)
+        return GaugeSeen(target.role, target.name, slots, where, function.run, target.doc)
 
     def _gradient(self, target: Target) -> None:
         """Whether a numeric gradient puts the parameters back when the function raises."""

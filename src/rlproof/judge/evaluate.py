@@ -13,17 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlproof.faults.seen import Answer, Batch, Point
-from rlproof.judge.axes import values
+from rlproof.judge.axes import RATIO_WEIGHTED, values
 from rlproof.space.ratios import ratio_of, sided_log_bounds
 from rlproof.space.surrogates import Clip
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
-RATIO_WEIGHTED = {
-    "k3-ratio-weighted": "k3-straight-through",
-    "k1-ratio-weighted": "k1-score-weighted",
-}
-"""Divergences multiplied by the differentiable ratio: at ratio 1 the ratio can't be seen."""
 Pull = Callable[[Array], Array]
 
 

@@ -93,18 +93,19 @@ def _coordinate(plant: Plant, seen: Seen) -> Iterator[Sighting]:
     for loss in seen.losses:
         if loss.point.get(plant.axis) != plant.value or (plant.fits and not plant.fits(loss)):
             continue
-        evidence = smallest_case(loss, {**loss.point, plant.axis: plant.instead})
+        evidence = smallest_case(loss, plant.axis, plant.instead)
         yield Sighting(loss.where[plant.landmark], plant.blame, evidence)
 
 
-def smallest_case(loss: LossSeen, repaired: Point) -> Evidence | None:
-    """The smallest input where the script and the repaired point differ noticeably.
+def smallest_case(loss: LossSeen, axis: str, value: str) -> Evidence | None:
+    """The smallest input where the script and the same with one axis repaired differ noticeably.
 
     Everything else about the script stays as it is, so the expected value is that of this
     one repair; with a single fault it is that of the right objective.
     """
     slopes: Evidence | None = None
-    for label, batch in _cases(loss):
+    repaired: Point = {**loss.point, axis: value}
+    for label, batch in _divergence_cases() if axis == "divergence" else _surrogate_cases(loss):
         got, expected = loss.run(batch), loss.predict(repaired, batch)
         if _differ(got.value, expected.value):
             return Evidence(f"{label}: loss", _round(got.value), _round(expected.value))
@@ -114,15 +115,19 @@ def smallest_case(loss: LossSeen, repaired: Point) -> Evidence | None:
     return slopes
 
 
-def _cases(loss: LossSeen) -> Iterator[tuple[str, Batch]]:
+def _surrogate_cases(loss: LossSeen) -> Iterator[tuple[str, Batch]]:
     """One token, with round probabilities; equal ones first."""
-    takes = loss.slots
+    takes, to_ref = loss.slots, loss.point.get("ratio_to") == "reference"
     for new, old, adv in product(_PROBABILITIES, _PROBABILITIES, (1.0, -1.0)):
         rows = [[log(new)]]
-        batch = Batch(rows, [[log(old)]], rows, [adv], [[1]])
+        batch = Batch(rows, [[log(old)]], [[log(old)]] if to_ref else rows, [adv], [[1]])
         coefficients = ", clip range 0.2" * any("clip range" in slot for slot in takes)
         coefficients += ", beta = 0" * ("divergence coefficient" in takes)
         yield f"one token, π_new = {new:g}, π_old = {old:g}, A = {adv:g}{coefficients}", batch
+
+
+def _divergence_cases() -> Iterator[tuple[str, Batch]]:
+    """One token without an advantage, away from the reference."""
     for ref in (0.25, 0.75):
         half = [[log(0.5)]]
         batch = Batch(half, half, [[log(ref)]], [0.0], [[1]], beta=1.0)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlproof.faults.seen import Answer, Point
-from rlproof.judge.axes import values
-from rlproof.judge.evaluate import RATIO_WEIGHTED, evaluate
+from rlproof.judge.axes import RATIO_WEIGHTED, values
+from rlproof.judge.evaluate import evaluate
 from rlproof.probe.loss import EPS, FAR, Grid, LossObservation, Weights
 from rlproof.space.surrogates import Clip
 

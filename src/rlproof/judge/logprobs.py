@@ -5,7 +5,8 @@ Shapes: B rows, T slots, V words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
@@ -13,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlproof.bind.logprobs import LogProbsImplementation
-from rlproof.faults.seen import LogProbsSeen, Rows, Scoring
+from rlproof.faults.seen import LogProbsSeen, Rows, Scoring, ScriptError
 from rlproof.probe.logprobs import LogProbsObservation, observe
-from rlproof.read.tokens import log_probs_landmarks
 from rlproof.read.targets import Target
+from rlproof.read.tokens import log_probs_landmarks
 
 Array = NDArray[np.float64]
 _CLOSE = 2e-4  # float32 leaves about 1e-6
@@ -28,14 +29,16 @@ NORMALISERS: dict[str, tuple[int, ...]] = {
     "everything": (0, 1, 2),
     "nothing": (),
 }
-_PAIRS = {
-    "same slot": ((0, None), (0, None)),
-    "next token": ((0, -1), (1, None)),
-    "same slot, first left out": ((1, None), (1, None)),
-    "same slot, last left out": ((0, -1), (0, -1)),
-    "previous token": ((1, None), (0, -1)),
+_PAIRS: dict[str, tuple[slice, slice, int]] = {
+    "same slot": (slice(None), slice(None), 0),
+    "next token": (slice(None, -1), slice(1, None), 0),
+    "next token, wrapped": (slice(None), slice(None), 1),
+    "same slot, first left out": (slice(1, None), slice(1, None), 0),
+    "same slot, last left out": (slice(None, -1), slice(None, -1), 0),
+    "later logits": (slice(1, None), slice(None, -1), 0),
+    "later logits, wrapped": (slice(None), slice(None), -1),
 }
-"""Which logits score which tokens: slices over slots of either."""
+"""Which logits score which tokens: slots of either, and how far tokens or logits are rolled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,18 @@ class Formula:
 
     def rows(self, scoring: Scoring, table: bool) -> Array:
         """The log-probs that this formula gives: (B, T) or (B, 1)."""
+        of_logits, of_tokens, roll = _PAIRS[self.pairing]
         heat = scoring.temperature or 1.0
-        logits = np.array(scoring.logits) / (heat if self.temperature == "applied" else 1.0)
-        table_BTV = logits - _log_sum(logits, NORMALISERS[self.normaliser], table)
-        table_BTV = table_BTV / (heat if self.temperature == "on log-probs" else 1.0)
-        (a, b), (c, d) = _PAIRS[self.pairing]
-        tokens = np.array(scoring.tokens)[:, c:d, None]
-        picked = self.sign * np.take_along_axis(table_BTV[:, a:b], tokens, 2)[..., 0]
-        return _REDUCTIONS[self.reduction](picked)
+        before = heat if self.temperature == "applied" else 1.0
+        after = heat if self.temperature == "on log-probs" else 1.0
+        logits = np.roll(np.array(scoring.logits), min(roll, 0), axis=1)[:, of_logits] / before
+        logps_BTV = (logits - _log_sum(logits, NORMALISERS[self.normaliser], table)) / after
+        tokens_BT = np.roll(np.array(scoring.tokens), -max(roll, 0), axis=1)[:, of_tokens]
+        picked = np.take_along_axis(logps_BTV, tokens_BT[..., None], 2)[..., 0]
+        return _REDUCTIONS[self.reduction](self.sign * picked)
 
 
-_REDUCTIONS = {
+_REDUCTIONS: dict[str, Callable[[Array], Array]] = {
     "token": lambda x: x,
     "sum": lambda x: x.sum(1, keepdims=True),
     "mean": lambda x: x.mean(1, keepdims=True),
@@ -80,8 +84,7 @@ def _log_sum(logits: Array, axes: tuple[int, ...], table: bool) -> Array | float
 
 def judge(function: LogProbsImplementation) -> LogProbsSeen:
     """Probe one function and name what it computes."""
-    seen = observe(function)
-    fit = identify(seen, function.table)
+    seen, fit = _observe(function)
     target: Target = function.target
     return LogProbsSeen(
         function=target.name,
@@ -89,8 +92,26 @@ def judge(function: LogProbsImplementation) -> LogProbsSeen:
         where=log_probs_landmarks(function.script.source.tree, target),
         point=_point(seen, fit, function.table),
         run=function.run,
+        words=function.words,
         facts={"extremes": seen.extremes, "plain": seen.plain, "padded": seen.padded},
     )
+
+
+def _observe(
+    function: LogProbsImplementation,
+) -> tuple[LogProbsObservation, tuple[Formula, float] | None]:
+    """The answers for the size of vocabulary that a known formula reproduces."""
+    seen = observe(function)
+    fit = identify(seen, function.table)
+    first = function.words
+    for words in () if fit else function.sizes:
+        with suppress(ScriptError):
+            function.words = words
+            other = observe(function)
+            if better := identify(other, function.table):
+                return other, better
+    function.words = first
+    return seen, fit
 
 
 def identify(seen: LogProbsObservation, table: bool) -> tuple[Formula, float] | None:
@@ -144,9 +165,7 @@ def _temperature(seen: LogProbsObservation, formula: Formula, table: bool) -> di
         return {}
     scoring, got = seen.tempered
     for name in ("applied", "on log-probs", "ignored"):
-        trial = Formula(
-            formula.normaliser, formula.pairing, formula.reduction, formula.sign, name
-        )
+        trial = Formula(formula.normaliser, formula.pairing, formula.reduction, formula.sign, name)
         if _off(trial, scoring, got, table) < _LOW:
             return {"temperature": name}
     return {}

@@ -30,6 +30,7 @@ def judge(recorder: Recorder) -> LoopSeen:
         "ascends": _ascends(seen.slow),
         "metric_eps": _metric_eps(seen),
         "frozen_metric": _frozen_metric(seen.default),
+        "odd_mask": _odd_mask(seen.default),
         "prompts_error": seen.prompts.error if seen.prompts else None,
         "settings": seen.default.settings,
     }
@@ -185,6 +186,24 @@ def _frozen_metric(recording: Recording) -> Call | None:
     return calls[0]
 
 
+def _odd_mask(recording: Recording) -> dict[str, Any] | None:
+    """A loss is given a mask with a number below 0 or above 1."""
+    for call in (c for c in recording.calls if c.role is Role.LOSS):
+        numbers = list(_numbers(call.args.get(Slot.MASK)))
+        odd = [x for x in numbers if not 0 <= x <= 1]
+        if odd:
+            return {"call": call, "values": numbers[:8], "odd": odd[0]}
+    return None
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float):
+        yield float(value)
+
+
 def _where(recorder: Recorder, facts: dict[str, Any]) -> dict[str, Place]:
     target = recorder.target
     where = {"function": definition(target), "update": _update_place(target)}
@@ -195,7 +214,7 @@ def _where(recorder: Recorder, facts: dict[str, Any]) -> dict[str, Place]:
             where[key] = made or _statement_at(target, found["call"].line)
     if facts["moving_reference"]:
         where["moving_reference"] = _reference_place(target, where["moving_reference"])
-    for key in ("metric_eps", "frozen_metric"):
+    for key in ("metric_eps", "frozen_metric", "odd_mask"):
         found = facts[key]
         call = found["call"] if isinstance(found, dict) else found
         if call:

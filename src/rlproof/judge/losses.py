@@ -28,6 +28,8 @@ def judge(loss: LossImplementation) -> LossSeen:
     high = target.has(Slot.CLIP) or target.has(Slot.CLIP_HIGH)
     point = identify(seen, (low, high), target.has(Slot.BETA))
     point |= _default_bounds(target, point)
+    if seen.against_ref:
+        point["ratio_to"] = "reference"
     if not loss.reduced and point.get("aggregation") == "sum":
         point["aggregation"] = "per-token"
     return LossSeen(

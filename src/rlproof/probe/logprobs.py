@@ -7,17 +7,17 @@ differ by more than half precision can blur.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
-from rlproof.bind.implementation import UnbindableError
 from rlproof.bind.logprobs import LogProbsImplementation
 from rlproof.faults.seen import Rows, Scoring, ScriptError
 from rlproof.read.names import Slot
 
 TEMPERATURE = 2.0
-_TOKENS = [[1, 2, 3], [0, 3, 1]]
+_TOKENS = [[1, 0, 1], [0, 1, 1]]
 _TABLE = [[0.0, 2.6, -1.9, 1.3], [1.1, -2.3, 0.4, 3.2]]
-_BUMPS = [0.0, 1.7, -2.9]
-LARGE = (100.0, 800.0)
+_BUMPS = [[0.0, 1.7, -2.9], [2.2, -0.9], [-1.3, 0.6, 0.0, 3.1]]
+LARGE = (120.0, 800.0)
 """Logits beyond the range of exp in float32 and in float64."""
 
 
@@ -41,18 +41,14 @@ class LogProbsObservation:
     extremes: tuple[Extreme, ...]
 
 
-def scoring(table: bool, temperature: float | None = None) -> Scoring:
+def scoring(words: int, table: bool, temperature: float | None = None) -> Scoring:
     """Two rows of three tokens; logits that change from slot to slot unless from a table."""
+    lines = [(line * words)[:words] for line in _TABLE]
+    bumps = [[0.0] * words if table else (bump * words)[:words] for bump in _BUMPS]
     logits = [
-        [[x + (0 if table or v != t else _BUMPS[t]) for v, x in enumerate(line)] for t in range(3)]
-        for line in _TABLE
+        [[x + more for x, more in zip(line, bump, strict=True)] for bump in bumps] for line in lines
     ]
     return Scoring(logits, _TOKENS, temperature)
-
-
-def one_token(logits: list[float], token: int, temperature: float | None = None) -> Scoring:
-    """One row with one token."""
-    return Scoring([[logits]], [[token]], temperature)
 
 
 def observe(function: LogProbsImplementation) -> LogProbsObservation:
@@ -61,10 +57,10 @@ def observe(function: LogProbsImplementation) -> LogProbsObservation:
     Raises:
         ScriptError: the function raised on ordinary logits.
     """
-    target, plain = function.target, scoring(function.table)
+    target, plain = function.target, scoring(function.words, function.table)
     tempered = padded = None
     if target.has(Slot.TEMPERATURE):
-        hot = scoring(function.table, TEMPERATURE)
+        hot = scoring(function.words, function.table, TEMPERATURE)
         tempered = (hot, function.run(hot))
     if target.has(Slot.MASK):
         cut = Scoring(plain.logits, plain.tokens, None, [[1, 1, 0], [1, 0, 0]])
@@ -74,12 +70,12 @@ def observe(function: LogProbsImplementation) -> LogProbsObservation:
 
 
 def _extreme(function: LogProbsImplementation, size: float, token: int) -> Extreme:
-    width = 2  # a row of two alike: a function may drop the first or the last
-    trial = Scoring([[[size, 0.0, 0.0, 0.0]] * width], [[token] * width])
+    width = 2  # two tokens alike: a function may drop the first or the last
+    line = [size, *[0.0] * (function.words - 1)]
+    trial = Scoring([[line] * width], [[token] * width])
+    run = function.in_float32 if size == LARGE[0] else function.run
     try:
-        return Extreme(size, token, function.in_float32(trial)[0][0] if size < 200 else
-                       function.run(trial)[0][0])  # fmt: skip
+        row = run(trial)[0]
     except ScriptError as error:
         return Extreme(size, token, None, error)
-    except UnbindableError:
-        return Extreme(size, token, -size * token)
+    return Extreme(size, token, next((x for x in row if not isfinite(x)), row[0]))

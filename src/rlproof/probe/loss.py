@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,11 +75,13 @@ class LossObservation:
     pair: tuple[Batch, Answer]
     full: tuple[Batch, Answer]
     mode: str
+    against_ref: bool
+    """Whether the ratio is to the reference, which then stands for the old policy."""
 
 
-def one_token(new: float, old: float, adv: float, **more: float | None) -> Batch:
+def one_token(new: float, old: float, adv: float, **more: Any) -> Batch:
     """A batch of one row with one real token; the reference equals the new policy."""
-    return Batch([[new]], [[old]], [[new]], [adv], [[1]], **more)
+    return Batch([[new]], [[old]], [[new]], [adv], [[1]]).but(**more)
 
 
 def observe(loss: LossImplementation) -> LossObservation:
@@ -94,12 +97,15 @@ def observe(loss: LossImplementation) -> LossObservation:
     doubled = _divergence_grid(loss, 2.0) if has_ref and has_beta else None
     push, unit = _unit(loss)
     masked = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
+    against_ref = ratio_is_to_reference(loss)
     pair, full = _pair(), everything(masked)
+    if against_ref:
+        pair, full = pair.but(ref=pair.old), full.but(ref=full.old)
     answers = loss.many([pair, full])
     mode = loss.raw(one_token(-1.0, -1.2, 1.0)).get("mode", "")
     return LossObservation(
-        surrogate=_surrogate_grid(loss, EPS),
-        other_clip=_surrogate_grid(loss, OTHER_EPS) if _clips(loss) else None,
+        surrogate=_surrogate_grid(loss, EPS, against_ref),
+        other_clip=_surrogate_grid(loss, OTHER_EPS, against_ref) if _clips(loss) else None,
         divergence=divergence,
         other_beta=_growth(divergence, doubled),
         unit=unit,
@@ -108,6 +114,7 @@ def observe(loss: LossImplementation) -> LossObservation:
         pair=(pair, answers[0]),
         full=(full, answers[1]),
         mode=mode,
+        against_ref=against_ref,
     )
 
 
@@ -115,10 +122,25 @@ def _clips(loss: LossImplementation) -> bool:
     return any(loss.target.has(slot) for slot in (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH))
 
 
-def _surrogate_grid(loss: LossImplementation, eps: float) -> Grid:
+def ratio_is_to_reference(loss: LossImplementation) -> bool:
+    """Whether what the advantage adds to the loss depends on the reference.
+
+    Only asked where the loss takes no other policy that its ratio could be to.
+    """
+    if loss.target.has(Slot.OLD) or not loss.target.has(Slot.REF):
+        return False
+    at, away = one_token(-1.0, -1.0, 1.0), one_token(-1.0, -1.0, 1.0, ref=[[-1.1]])
+    batches = [at, at.but(advantages=[0.0]), away, away.but(advantages=[0.0])]
+    values = [answer.value for answer in loss.many(batches)]
+    return abs((values[0] - values[1]) - (values[2] - values[3])) > 1e-6
+
+
+def _surrogate_grid(loss: LossImplementation, eps: float, against_ref: bool) -> Grid:
     places = [*product(_OLD, _STEPS), *FAR]
     points = [(old, old + step, adv) for (old, step), adv in product(places, (1.0, -1.0))]
     batches = [one_token(new, old, adv, low=eps, high=eps) for old, new, adv in points]
+    if against_ref:
+        batches = [batch.but(ref=batch.old) for batch in batches]
     with_adv = loss.many(batches)
     without = loss.many([batch.but(advantages=[0.0]) for batch in batches])
     pairs = list(zip(with_adv, without, strict=True))

@@ -42,6 +42,7 @@ def loss_landmarks(target: Target) -> dict[str, Place]:
     for key in ("ratio", "surrogate", "sign", "divergence", "slots", "reduce", "clip", "beta"):
         spots.setdefault(key, fallback)
     spots.setdefault("penalty", spots["divergence"])
+    spots.setdefault("old_penalty", spots["divergence"])
     spots.setdefault("width", spots["reduce"])
     return spots
 
@@ -69,6 +70,7 @@ class _LossAnatomy:
             "clip": self._first_use(Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH) or self._clip(),
             "beta": self._first_use(Slot.BETA) or self._scaled_penalty(),
             "penalty": self._penalty(),
+            "old_penalty": self._last_meeting(Slot.NEW, Slot.OLD),
             "width": self._width(),
         }
 
@@ -77,13 +79,21 @@ class _LossAnatomy:
 
     def _meeting(self, first: Slot, second: Slot) -> ast.stmt | None:
         """The statement where two parameters first stand on the two sides of an operator."""
+        return next(self._meetings(first, second), None)
+
+    def _last_meeting(self, first: Slot, second: Slot) -> ast.stmt | None:
+        """The last such statement, where there are several."""
+        found = list(self._meetings(first, second))
+        return found[-1] if len(found) > 1 else None
+
+    def _meetings(self, first: Slot, second: Slot) -> Iterator[ast.stmt]:
         for node in self.flow.order:
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div):
                 left, right = self.flow.taints[node.left], self.flow.taints[node.right]
                 for one, other in ((left, right), (right, left)):
-                    if first in one and second in other and second not in one:
-                        return self._of(node)
-        return None
+                    statement = self._of(node)
+                    if first in one and second in other and second not in one and statement:
+                        yield statement
 
     def _sign(self) -> ast.stmt | None:
         """Where the surrogate enters the sum: its own statement if that already adds it up."""

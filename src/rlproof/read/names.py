@@ -40,6 +40,8 @@ class Slot(StrEnum):
     TRUTHS = "expected answers"
     SWITCH = "switch"
     ONE = "number that is 1 without effect"
+    EOS = "end-of-sequence id"
+    PAD = "padding id"
 
 
 _LOGP = {
@@ -98,6 +100,8 @@ _WHOLE: dict[Slot, set[str]] = {
         "normalize", "normalise", "normalize_std", "std_normalization", "use_std_normalization",
     },
     Slot.ONE: {"gradient_accumulation_steps", "grad_accum_steps", "accumulation_steps"},
+    Slot.EOS: {"eos", "eos_id", "eos_token", "eos_token_id", "stop_id", "stop_token", "end_id"},
+    Slot.PAD: {"pad", "pad_id", "pad_token", "pad_token_id"},
     Slot.STEP: {"h", "step", "delta", "eps", "epsilon", "dx"},
 }  # fmt: skip
 
@@ -189,7 +193,21 @@ def advantage_slot(name: str) -> Slot | None:
 
 def token_slot(name: str) -> Slot | None:
     """The slot of a parameter of a token log-probability function."""
+    if set(words(name)) & {"mask", "masks"}:
+        return Slot.MASK
     return _whole(name, Slot.LOGITS, Slot.THETA, Slot.ROWS, Slot.TOKENS, Slot.TEMPERATURE)
+
+
+def entropy_slot(name: str) -> Slot | None:
+    """The slot of a parameter of an entropy: log-probs, the mask or logits."""
+    if is_logp(name):
+        return Slot.NEW
+    return Slot.MASK if set(words(name)) & {"mask", "masks"} else _whole(name, Slot.LOGITS)
+
+
+def mask_slot(name: str) -> Slot | None:
+    """The slot of a parameter of a function that builds a mask from tokens."""
+    return _whole(name, Slot.TOKENS, Slot.EOS, Slot.PAD)
 
 
 def gradient_slot(name: str) -> Slot | None:

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from rlproof.read.names import (
     Slot,
     advantage_slot,
+    entropy_slot,
     gradient_slot,
     is_logp,
+    mask_slot,
     objective_slot,
     token_slot,
     words,
@@ -25,6 +27,11 @@ _STATISTIC_WORDS = {
     "print", "metric", "metrics", "summary", "save", "load", "test",
 }  # fmt: skip
 _METRIC_WORDS = {"metric", "metrics", "stats", "log", "diagnostics", "monitor", "report", "eval"}
+_NO_ENTROPY = {
+    "loss", "bonus", "coef", "coeff", "cross", "term", "reg", "regularizer", "penalty", "weight",
+    "kl", "mask", "clip", "top", "threshold", "schedule", "target", "grad", "advantage", "adv",
+    "gap", "diff", "delta", "change", "relative", "ratio", "rate",
+}  # fmt: skip
 _FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 
@@ -106,6 +113,30 @@ def _is_log_probs(target: Target, _: set[str]) -> bool:
     return is_logp(target.name) and has_policy and target.has(Slot.TOKENS)
 
 
+def _is_divergence(target: Target, parts: set[str]) -> bool:
+    """An estimate of a divergence as a number to look at or to add to a loss."""
+    named = bool(parts & {"kl", "kld", "divergence"}) and not parts & {"loss", "coef", "coeff"}
+    compares = target.has(Slot.NEW) and (target.has(Slot.REF) or target.has(Slot.OLD))
+    return named and compares and _only(target, Slot.NEW, Slot.OLD, Slot.REF, Slot.MASK)
+
+
+def _is_entropy(target: Target, parts: set[str]) -> bool:
+    named = bool(parts & {"entropy", "entropies"}) and not parts & _NO_ENTROPY
+    takes = target.has(Slot.LOGITS) or target.has(Slot.NEW)
+    return named and takes and _only(target, Slot.LOGITS, Slot.NEW, Slot.MASK)
+
+
+def _is_completion_mask(target: Target, parts: set[str]) -> bool:
+    named = bool(parts & {"mask", "masks"}) and "loss" not in parts
+    takes = target.has(Slot.TOKENS, Slot.EOS)
+    return named and takes and _only(target, Slot.TOKENS, Slot.EOS, Slot.PAD)
+
+
+def _only(target: Target, *slots: Slot) -> bool:
+    """Whether whatever a call must give plays one of these parts."""
+    return all(p.slot in slots for p in target.parameters if p.required)
+
+
 def _is_numeric_gradient(target: Target, parts: set[str]) -> bool:
     return bool(parts & {"grad", "gradient"}) and target.has(Slot.FUNCTION, Slot.THETA)
 
@@ -133,6 +164,9 @@ _RULES: tuple[
     (Role.SHAPING, objective_slot, _is_shaping),
     (Role.ADVANTAGES, advantage_slot, _is_advantages),
     (Role.LOG_PROBS, token_slot, _is_log_probs),
+    (Role.DIVERGENCE, objective_slot, _is_divergence),
+    (Role.ENTROPY, entropy_slot, _is_entropy),
+    (Role.COMPLETION_MASK, mask_slot, _is_completion_mask),
     (Role.NUMERIC_GRADIENT, gradient_slot, _is_numeric_gradient),
     (Role.ROLLOUT, lambda _: None, _is_rollout),
 )

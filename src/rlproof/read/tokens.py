@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from rlproof.faults.seen import Place
+from rlproof.read.flow import Flow
 from rlproof.read.landmarks import called, definition, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import FunctionNode, Target, module_functions
@@ -32,6 +33,28 @@ def log_probs_landmarks(tree: ast.Module, target: Target) -> dict[str, Place]:
     found = {key: spot or fallback for key, spot in spots.items()}
     found["pairing"] = spots["pairing"] or spots["picking"] or fallback
     return found | {"function": fallback}
+
+
+def shaping_landmarks(target: Target) -> dict[str, Place]:
+    """Landmarks of reward shaping: `divergence`, the statement where the policies meet."""
+    flow = Flow(target.node, {p.name: p.slot or f"?{p.name}" for p in target.parameters})
+    spots = {"function": definition(target), "divergence": definition(target)}
+    for node in flow.order:
+        if isinstance(node, ast.Call) and called(node) in {"exp", "expm1", "square", "pow"}:
+            if flow.taints[node] & {Slot.NEW, Slot.REF}:
+                return spots | {"divergence": place(target.name, flow.statement[node])}
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            if flow.taints[node] & {Slot.NEW, Slot.REF}:
+                return spots | {"divergence": place(target.name, flow.statement[node])}
+    return spots
+
+
+def gauge_landmarks(target: Target) -> dict[str, Place]:
+    """Landmarks of a small function: `result`, the last statement that returns."""
+    returns = [n for n in ast.walk(target.node) if isinstance(n, ast.Return)]
+    last = max(returns, key=lambda n: n.lineno, default=None)
+    function = definition(target)
+    return {"function": function, "result": place(target.name, last) if last else function}
 
 
 def _find(

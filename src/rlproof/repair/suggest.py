@@ -124,7 +124,8 @@ def _ratio_by_exp(editor: _Editor, target: Target, finding: Finding) -> Iterator
 def _swap(one: Slot, two: Slot) -> Callable[[_Editor, Target, Finding], Iterator[Edit]]:
     def edit(editor: _Editor, target: Target, finding: Finding) -> Iterator[Edit]:
         node = _meeting(target, editor.nodes(finding, target), one, two)
-        if node is not None:
+        shared = two is Slot.REF and not target.has(Slot.OLD)  # the ratio may use it as well
+        if node is not None and not shared:
             yield (*editor.span(node.left), editor.source(node.right))
             yield (*editor.span(node.right), editor.source(node.left))
 

@@ -30,8 +30,11 @@ def sentence(target: TargetReport) -> str:
         return f"reward {_signed(point)}, by {point['reduction']}"
     if "surrogate" not in point:
         return ""
+    to_ref = point.get("ratio_to") == "reference"
     parts = [
-        _RATIOS.get(str(point["ratio"]), str(point["ratio"]))
+        "ratio exp(new − ref)"
+        if to_ref
+        else _RATIOS.get(str(point["ratio"]), str(point["ratio"]))
         + _LEVELS.get(str(point.get("level")), ""),
         str(point["surrogate"]) + _bounds(point),
         _divergence(point),

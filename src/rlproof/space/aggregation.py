@@ -99,5 +99,5 @@ def slot_weights(mask_BT: Array, name: str, scope: Scope) -> Array:
     }
     divisor = divisors[name]
     if hasattr(divisor, "shape"):  # 0 where nothing is real: 0/1 instead of 0/0
-        return mask_BT / where(divisor > 0, divisor, 1.0)
+        return xp.astype(mask_BT / where(divisor > 0, divisor, 1.0), dtype)
     return mask_BT * 0.0 if divisor == 0 else mask_BT / divisor

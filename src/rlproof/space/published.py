@@ -163,7 +163,6 @@ OBJECTIVES: dict[str, Published] = {
                 aggregation="token-mean",
             ),
             "Chu et al., GPG, arXiv:2504.02546",
-            {"verl 0.9.1": "adv_estimator='gpg', loss_mode='gpg'"},
         ),
         Published(
             Objective("maxrl", advantage=Advantage("group-mean", "group-mean")),

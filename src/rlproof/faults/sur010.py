@@ -1,0 +1,37 @@
+"""SUR010: one ratio for the row, a product, in a loss that is averaged over tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.seen import Seen
+
+
+def detect(seen: Seen) -> Iterator[Sighting]:
+    """The ratio is exp of a sum over the row, and each row weighs as much as it is long."""
+    for place, facts in seen.other:
+        if slopes := facts.get("product_over_tokens"):
+            one, two = slopes[0], slopes[2]
+            yield Sighting(
+                place,
+                "log-ratios are summed over the row first, and the row's one ratio then counts "
+                "once for each of its tokens",
+                Evidence(
+                    "rows of 1, 3 and 2 tokens, A = 1, ρ = 1: ∂loss/∂logp of a token in the rows "
+                    "of 1 and of 2 tokens",
+                    [float(f"{x:.6g}") for x in (one, two)],
+                    [float(f"{one:.6g}")] * 2,
+                ),
+            )
+
+
+FAULT = Fault(
+    code="SUR010",
+    name="sequence-ratio-in-token-loss",
+    severity=Severity.ERROR,
+    summary="log-probs summed first, so that one ratio grows with length",
+    remedy="take the ratio of each token, or average the row's terms once per row",
+    views="C",
+    detect=detect,
+)

@@ -1,0 +1,44 @@
+"""Probes of a clip range: the one that a loss has by default, and whether its ends are in order."""
+
+from __future__ import annotations
+
+from math import isfinite, log
+
+from rlproof.bind.loss import LossImplementation
+from rlproof.faults.seen import Batch
+
+PROBABILITIES = (0.05, 0.5)
+"""New and old: a ratio of 0.1, below every lower bound that is worth the name."""
+NEAR = (0.9, 1.0, 1.1)
+"""Ratios inside a clip range of 0.2."""
+
+
+def pull_below(loss: LossImplementation) -> float | None:
+    """∂L/∂log π of one token with ρ = 0.1 and A = −1 at the default clip range.
+
+    A lower bound makes it 0: the token was pushed down far enough.
+    """
+    new, old = PROBABILITIES
+    answer = _ask(loss, Batch([[log(new)]], [[log(old)]], [[log(new)]], [-1.0], [[1]], None, None))
+    return None if answer is None else answer[1]
+
+
+def near_one(loss: LossImplementation, advantage: float) -> list[tuple[float, float]] | None:
+    """Value and ∂L/∂log π of one token at the ratios `NEAR` and a clip range of 0.2."""
+    found = []
+    for ratio in NEAR:
+        new = [[log(0.5 * ratio)]]
+        answer = _ask(loss, Batch(new, [[log(0.5)]], new, [advantage], [[1]]))
+        if answer is None:
+            return None
+        found.append(answer)
+    return found
+
+
+def _ask(loss: LossImplementation, batch: Batch) -> tuple[float, float] | None:
+    """Value and slope of one token, what the loss gives without an advantage taken off."""
+    pushed, still = (loss.raw(b) for b in (batch, batch.but(advantages=[0.0])))
+    if any("gradient" not in a or not isfinite(a["value"]) for a in (pushed, still)):
+        return None
+    value = pushed["value"] - still["value"]
+    return value, pushed["gradient"][0][0] - still["gradient"][0][0]

@@ -1,0 +1,119 @@
+"""How a script uses one of its functions: its calls, and the value that one parameter gets."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rlproof.read.landmarks import called
+from rlproof.read.names import Slot
+from rlproof.read.parameters import number
+from rlproof.read.targets import FunctionNode, Parameter, Script, Target, module_functions
+
+_NAN_AWARE = {"nanmean", "nansum", "nanstd", "nanvar", "nanmedian"}
+_NAN_TESTS = {"isnan", "isfinite"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A number that a parameter gets, and where that number is written."""
+
+    value: float
+    node: ast.expr
+    function: str
+
+
+def is_called(script: Script, target: Target) -> bool:
+    """Whether another function puts it to use."""
+    return any(True for _ in _calls(script, target))
+
+
+def _calls(script: Script, target: Target) -> Iterator[tuple[FunctionNode, ast.Call]]:
+    """The calls of a function by others, with those around them; tests and trials left out."""
+    for node in module_functions(script.source.tree):
+        if node is target.node or node.name.startswith("test"):
+            continue
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call) and called(inner) == target.name:
+                if not any(isinstance(a, ast.List | ast.Tuple) for a in inner.args):
+                    yield node, inner
+
+
+def settings(script: Script, target: Target, parameter: Parameter) -> list[Setting]:
+    """The numbers that calls give to a parameter, as far as the source tells."""
+    found: list[Setting] = []
+    position = [p.name for p in target.parameters].index(parameter.name)
+    for around, call in _calls(script, target):
+        named = [k.value for k in call.keywords if k.arg == parameter.name]
+        given = [*call.args[position : position + 1], *named]
+        if not given and (parameter.default is None or _has_star(call)):
+            continue
+        written = _origin(script, around, given[0]) if given else parameter.default
+        value = number(written)
+        if value is not None and written is not None:
+            found.append(Setting(value, written, around.name if given else target.name))
+    return found
+
+
+def _has_star(call: ast.Call) -> bool:
+    """Whether a call spreads a list or a dictionary that may hold anything."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return starred or any(keyword.arg is None for keyword in call.keywords)
+
+
+def _origin(script: Script, around: FunctionNode, value: ast.expr) -> ast.expr:
+    """What a name stands for: the default of a parameter around it, or a module's constant."""
+    if not isinstance(value, ast.Name) or value.id in _assigned(around):
+        return value
+    if value.id in _parameters(around):
+        return defaults(around).get(value.id, value)
+    return constants(script).get(value.id, value)
+
+
+def _parameters(node: FunctionNode) -> set[str]:
+    args = node.args
+    return {arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
+
+
+def _assigned(node: FunctionNode) -> set[str]:
+    """Names that a function assigns to."""
+    return {n.id for n in ast.walk(node)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
+
+
+def defaults(node: FunctionNode) -> dict[str, ast.expr]:
+    """The default of every parameter that has one."""
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    pairs = zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
+    found = {arg.arg: default for arg, default in pairs}
+    return found | {
+        arg.arg: default
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        if default is not None
+    }
+
+
+def constants(script: Script) -> dict[str, ast.expr]:
+    """Names that the module assigns exactly once, with what they are given."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in script.source.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found.setdefault(name, []).append(value)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found.setdefault(name, []).append(value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def reads_missing(target: Target) -> bool:
+    """Whether an advantage function reckons with rewards that are not a number."""
+    rewards = target.parameter(Slot.REWARDS)
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Call) and called(node) in _NAN_AWARE:
+            return True
+        if isinstance(node, ast.Call) and called(node) in _NAN_TESTS and rewards:
+            if any(isinstance(a, ast.Name) and a.id == rewards.name for a in node.args):
+                return True
+    return False
