@@ -199,7 +199,7 @@ PART = "def part(logp, old_logp, adv):\n    return 0\n"
 
 
 def test_loss_that_only_a_loss_calls_is_a_helper():
-    whole = LOSS.replace("return 0", "return part(logp, old_logp, advantages)")
+    whole = LOSS.replace("return 0", "return part(logp[0], old_logp[0], advantages[0])")
     assert roles(PART + whole) == {"grpo_loss": Role.LOSS}
 
 
@@ -247,3 +247,15 @@ def test_losses_that_call_each_other_are_both_judged():
     body = "(logp, old_logp, advantages):\n    return "
     text = f"def a_loss{body}b_loss(1)\n\n\ndef b_loss{body}a_loss(1)\n"
     assert set(roles(text)) == {"a_loss", "b_loss"}
+
+
+def test_a_loss_that_another_gives_whole_arrays_is_judged_too():
+    inner = "def clip_loss(adv, logp, old_logp, cliprange):\n    return logp\n\n\n"
+    outer = (
+        "def train_step(logp, mask, adv, old_logp, cliprange):\n"
+        "    return clip_loss({arguments}, cliprange)\n"
+    )
+    whole = inner + outer.format(arguments="adv, logp, old_logp")
+    single = inner + outer.format(arguments="adv[0], logp[0], old_logp[0]")
+    assert set(roles(whole)) == {"clip_loss", "train_step"}
+    assert set(roles(single)) == {"train_step"}

@@ -13,8 +13,15 @@ from rlproof.faults.model import Evidence, Severity
 from rlproof.faults.registry import find
 from rlproof.faults.seen import Place
 from rlproof.judge.findings import Finding
-from rlproof.read.anatomy import divides_by_std
-from rlproof.read.landmarks import advantages_landmarks, calls_in, loss_landmarks, place
+from rlproof.read.anatomy import declares_unused, divides_by_std
+from rlproof.read.landmarks import (
+    CLIPPERS,
+    advantages_landmarks,
+    called,
+    calls_in,
+    loss_landmarks,
+    place,
+)
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
 
@@ -49,6 +56,8 @@ def _unread(target: Target) -> Iterator[Finding]:
         parameter = target.parameter(slot)
         if code == "ADV004" and not divides_by_std(target):
             continue
+        if code in ("SUR008", "KLD007") and not _uses_another(code, target):
+            continue
         if parameter and marks and parameter.name not in read and not _accepts_anything(target):
             yield _finding(
                 code,
@@ -57,6 +66,20 @@ def _unread(target: Target) -> Iterator[Finding]:
                 f"`{parameter.name}` in the body of {target.name}",
                 "values never read",
             )
+
+
+def _uses_another(code: str, target: Target) -> bool:
+    """Whether the step that the unread parameter belongs to is taken all the same.
+
+    A loss without any clip may have the parameter for the sake of a common signature.
+    """
+    names = {p.name for p in target.parameters}
+    if declares_unused(target, names):
+        return False
+    if code == "SUR008":
+        return any(isinstance(n, ast.Call) and called(n) in CLIPPERS for n in ast.walk(target.node))
+    ref = target.parameter(Slot.REF)
+    return ref is not None and ref.name in _read_for_value(target.node)
 
 
 def _read_for_value(function: ast.AST) -> set[str]:

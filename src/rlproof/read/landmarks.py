@@ -16,7 +16,7 @@ from rlproof.read.targets import FunctionNode, Target, body_without_doc
 
 _PICKERS = {"min", "max", "minimum", "maximum", "fmin", "fmax", "amin", "amax"}
 _REDUCERS = {"sum", "mean", "nanmean", "masked_mean", "average", "fsum", "dot", "einsum"}
-_CLIPPERS = {"clip", "clamp", "clamp_", "clip_by_value"}
+CLIPPERS = {"clip", "clamp", "clamp_", "clip_by_value"}
 _SURROGATE = "surrogate"
 
 
@@ -129,7 +129,7 @@ class _LossAnatomy:
     def _clip(self) -> ast.stmt | None:
         """Where the ratio is clipped, by whatever bounds."""
         for node in self.flow.order:
-            if isinstance(node, ast.Call) and called(node) in _CLIPPERS | _PICKERS:
+            if isinstance(node, ast.Call) and called(node) in CLIPPERS | _PICKERS:
                 taint = self.flow.taints[node]
                 if Slot.NEW in taint and Slot.ADVANTAGES not in taint:
                     return self._of(node)

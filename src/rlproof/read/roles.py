@@ -53,16 +53,37 @@ def recognise(tree: ast.Module) -> tuple[Target, ...]:
 
 
 def _is_helper(target: Target, found: list[Target], tree: ast.Module) -> bool:
-    """A loss that only other losses call is a part of theirs."""
+    """A loss of one element, which only other losses call, entry by entry, is a part of theirs.
+
+    One that they give whole arrays is a loss itself, and perhaps the only one that can be run.
+    """
     if target.role is not Role.LOSS:
         return False
     everywhere = len(CallSites(tree, target.name).calls)
-    inside = sum(
-        len(CallSites(ast.Module([other.node], []), target.name).calls)
+    inside = [
+        call
         for other in found
         if other.role is Role.LOSS and not CallSites(target.node, other.name).calls
+        for call in CallSites(other.node, target.name).calls
+        if _is_entry_by_entry(call, other.node)
+    ]
+    return everywhere > 0 and len(inside) == everywhere
+
+
+def _is_entry_by_entry(call: ast.Call, caller: FunctionNode) -> bool:
+    """Whether an argument is an entry of an array, or a variable of a loop over one."""
+    walked = {
+        name.id
+        for node in ast.walk(caller)
+        if isinstance(node, ast.For | ast.comprehension)
+        for name in ast.walk(node.target)
+        if isinstance(name, ast.Name)
+    }
+    return any(
+        isinstance(argument, ast.Subscript)
+        or (isinstance(argument, ast.Name) and argument.id in walked)
+        for argument in call.args
     )
-    return everywhere > 0 and inside == everywhere
 
 
 def _target(node: FunctionNode, sites: CallSites) -> Target | None:
