@@ -259,3 +259,12 @@ def test_a_loss_that_another_gives_whole_arrays_is_judged_too():
     single = inner + outer.format(arguments="adv[0], logp[0], old_logp[0]")
     assert set(roles(whole)) == {"clip_loss", "train_step"}
     assert set(roles(single)) == {"train_step"}
+
+
+def test_call_sites_name_the_parameters_of_an_opaque_loss():
+    text = "def f(a, b, c, m, e=0.2):\n    return 0\n\n\n"
+    text += "def train(new_logps, old_logps, advantages, mask):\n"
+    text += "    for _ in range(2):\n        f(new_logps, old_logps, advantages, mask)\n"
+    assert slots(text, "f") == {"a": Slot.NEW, "b": Slot.OLD, "c": Slot.ADVANTAGES,
+                                "m": Slot.MASK, "e": None}  # fmt: skip
+    assert roles(text)["f"] is Role.LOSS

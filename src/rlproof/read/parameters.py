@@ -45,6 +45,7 @@ def parameters(
     """All parameters, `*args` and `**kwargs` left out, in the order of the signature."""
     found = list(_named(node, slot_of))
     if slot_of is objective_slot:
+        found = [_without_letters(parameter) for parameter in found]
         found = _fill(_apart(found), node, sites)
         found = [_settled(parameter, found) for parameter in found]
     return tuple(found)
@@ -63,6 +64,12 @@ def _named(node: FunctionNode, slot_of: SlotOf) -> Iterator[Parameter]:
 
 def _parameter(name: str, slot_of: SlotOf, required: bool, default: ast.expr | None) -> Parameter:
     return Parameter(name, slot_of(name), required, default, is_negative_logp(name))
+
+
+def _without_letters(parameter: Parameter) -> Parameter:
+    """A single `c` that every call must give is no cap: only its default could make it one."""
+    guessed = parameter.slot is Slot.CAP and len(parameter.name) == 1 and parameter.required
+    return replace(parameter, slot=None) if guessed else parameter
 
 
 def _apart(found: list[Parameter]) -> list[Parameter]:

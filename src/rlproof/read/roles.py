@@ -95,7 +95,9 @@ def _target(node: FunctionNode, sites: CallSites) -> Target | None:
 
 
 def _is_loss(target: Target, parts: set[str]) -> bool:
-    trains = parts & {"loss", "objective", "surrogate"} or not parts & _METRIC_WORDS
+    trains = parts & {"loss", "objective", "surrogate", "step"} or not parts & (
+        _METRIC_WORDS | {"train", "fit", "main"}
+    )
     derived = parts & {"grad", "gradient", "adv"} and "loss" not in parts
     other = derived or _without_gradient(target.node)
     return target.has(Slot.NEW, Slot.ADVANTAGES) and bool(trains) and not other
