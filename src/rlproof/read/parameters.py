@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from rlproof.read.names import Slot, bare_slot, is_negative_logp, objective_slot, says_new
+from rlproof.read.shape import surrogate_slots
 from rlproof.read.targets import FunctionNode, Parameter
 
 SlotOf = Callable[[str], Slot | None]
@@ -46,7 +47,7 @@ def parameters(
     found = list(_named(node, slot_of))
     if slot_of is objective_slot:
         found = [_without_letters(parameter) for parameter in found]
-        found = _fill(_apart(found), node, sites)
+        found = _shaped(_fill(_apart(found), node, sites), node)
         found = [_settled(parameter, found) for parameter in found]
     return tuple(found)
 
@@ -64,6 +65,14 @@ def _named(node: FunctionNode, slot_of: SlotOf) -> Iterator[Parameter]:
 
 def _parameter(name: str, slot_of: SlotOf, required: bool, default: ast.expr | None) -> Parameter:
     return Parameter(name, slot_of(name), required, default, is_negative_logp(name))
+
+
+def _shaped(found: list[Parameter], node: FunctionNode) -> list[Parameter]:
+    """Where names and call sites say nothing of any policy, the shape of the code may."""
+    if any(p.slot in (Slot.NEW, Slot.OLD, Slot.REF) for p in found):
+        return found
+    slots = surrogate_slots(node, [p.name for p in found])
+    return [replace(p, slot=slots.get(p.name, p.slot)) for p in found]
 
 
 def _without_letters(parameter: Parameter) -> Parameter:
