@@ -11,7 +11,7 @@ import json
 
 import pytest
 
-from rlproof.session import Options, check_paths
+from rlproof.checks import Options, check_paths
 from tests.support.variants import VARIANTS, Variant
 
 _OPTIONS = Options.resolve((), (), None, True, None, None)

@@ -79,7 +79,7 @@ def check(
     timeout: float | None,
 ) -> None:
     """Read and probe scripts; print what is wrong with them."""
-    from rlproof.session import Options, check_paths
+    from rlproof.checks import Options, check_paths
 
     options = Options.resolve(select, ignore, objective, not no_run, timeout, style)
     outcome = check_paths(paths, options)
@@ -96,8 +96,8 @@ def check(
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S")
 def identify(path: str, style: str, timeout: float | None) -> None:
     """Name the objective that each loss computes, coordinate by coordinate."""
+    from rlproof.checks import Options, check_paths
     from rlproof.report.coordinates import table
-    from rlproof.session import Options, check_paths
 
     options = Options.resolve((), (), None, True, timeout, None)
     outcome = check_paths((path,), options)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlproof.bind.sandbox import Sandbox
+from rlproof.checks import Options, check_paths
 from rlproof.errors import SandboxError
 from rlproof.judge.findings import FileReport
 from rlproof.read.script import read
-from rlproof.session import Options, check_paths
 
 _LAST = 10
 _NAMES = ("broken_trainer.py", "repaired_trainer.py")
