@@ -170,3 +170,13 @@ def test_what_the_machine_lacks_is_no_fault_of_the_script(tmp_path):
     report = check_text(tmp_path, text)
     assert strong(report) == []
     assert "weights.bin" in report.skipped[0].reason
+
+
+def test_the_mask_of_the_whole_batch_may_be_the_one_that_is_counted(tmp_path):
+    """A chunk's terms over the tokens of all chunks: a scope, not a second mask (MSK003)."""
+    text = LOSS.format(returned="loss").replace("mask, clip_eps", "mask, {second}, clip_eps")
+    text = text.replace("max(mask.sum(), 1)", "max({second}.sum(), 1)")
+    scope = check_text(tmp_path, text.replace("{second}", "full_mask"))
+    assert strong(scope) == []
+    other = check_text(tmp_path, text.replace("{second}", "count_mask"))
+    assert strong(other) == ["MSK003"]

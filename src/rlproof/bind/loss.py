@@ -13,9 +13,10 @@ from rlproof.bind.convention import Convention
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
 from rlproof.faults.seen import Answer, Batch, Rows, ScriptError
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, words
 from rlproof.read.targets import Parameter, Script, Target
 
+_LARGER = {"full", "global", "total", "all", "whole", "batch"}
 _WIDTH = 8  # a constant normaliser no probe batch is as wide as
 
 
@@ -109,8 +110,7 @@ class LossImplementation(Implementation):
             case Slot.ADVANTAGES:
                 return [convention.kind(), _shaped(batch.advantages, convention, width)]
             case Slot.MASK:
-                first = self.target.parameter(Slot.MASK) is parameter
-                return [convention.mask_kind(), batch.mask if first else batch.second or batch.mask]
+                return [convention.mask_kind(), self._mask(parameter, batch)]
             case Slot.LENGTHS:
                 return [convention.kind("int"), [sum(row) for row in batch.mask]]
             case Slot.DIVERGENCES:
@@ -125,6 +125,12 @@ class LossImplementation(Implementation):
                 return ["raw", len(batch.mask)]
             case _:
                 return _coefficient(parameter, batch)
+
+    def _mask(self, parameter: Parameter, batch: Batch) -> list[list[int]]:
+        """A second mask may differ, unless it is that of a larger batch, there to be counted."""
+        first = self.target.parameter(Slot.MASK) is parameter
+        larger = bool(set(words(parameter.name)) & _LARGER)
+        return batch.mask if first or larger or batch.second is None else batch.second
 
     def _is_negative(self, slot: Slot) -> bool:
         parameter = self.target.parameter(slot)
