@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 
 from rlproof.read.flow import Flow
+from rlproof.read.landmarks import called
 from rlproof.read.names import Slot
 from rlproof.read.targets import FunctionNode
 
@@ -26,8 +27,8 @@ def surrogate_slots(node: FunctionNode, names: list[str]) -> dict[str, Slot]:
         return {}
     new, old = ratio
     for chosen in flow.order:
-        taint = flow.taints[chosen]
-        if _called(chosen) in _PICKERS and {new, old} < taint:
+        picks = isinstance(chosen, ast.Call) and called(chosen) in _PICKERS
+        if picks and {new, old} < flow.taints[chosen]:
             advantages = _factors(flow, chosen) - {new, old}
             if len(advantages) == 1:
                 return _with_reference(flow, {new: Slot.NEW, old: Slot.OLD,
@@ -38,7 +39,7 @@ def surrogate_slots(node: FunctionNode, names: list[str]) -> dict[str, Slot]:
 def _ratio(flow: Flow) -> tuple[str, str] | None:
     """x and y of the first exp(x − y), each made of one parameter."""
     for node in flow.order:
-        if _called(node) in ("exp", "exp_") and isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and called(node) in ("exp", "exp_"):
             pair = _difference(flow, node)
             if pair is not None:
                 return pair
@@ -72,16 +73,9 @@ def _with_reference(flow: Flow, slots: dict[str, Slot]) -> dict[str, Slot]:
     """A further exp(r − x), the penalty of k3, makes r the reference."""
     new = next(name for name, slot in slots.items() if slot is Slot.NEW)
     for node in flow.order:
-        if isinstance(node, ast.Call) and _called(node) in _EXPONENTIALS:
+        if isinstance(node, ast.Call) and called(node) in _EXPONENTIALS:
             pair = _difference(flow, node)
             others = set(pair or ()) - set(slots)
             if pair and new in pair and len(others) == 1:
                 return slots | {others.pop(): Slot.REF}
     return slots
-
-
-def _called(node: ast.AST) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    func = node.func
-    return func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
