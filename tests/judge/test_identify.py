@@ -13,6 +13,7 @@ from rlproof.judge.axes import values
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.identify import TOLERANCE, identify, residual
 from rlproof.probe.loss import everything, observe
+from rlproof.space import scores
 
 CLIPPED = ["min-clip", "max-clip", "clip-only", "min-of-ratios"]
 PLANTS = [f for f in catalogue().values() if f.plant and f.plant.axis != "scale"]
@@ -83,6 +84,26 @@ def test_a_dual_clip_cap_is_measured():
     assert (found["surrogate"], found["cap"], left < TOLERANCE) == ("dual-clip", 3.0, True)
 
 
+def test_a_cap_on_the_ratio_is_no_dual_clip_where_the_clip_range_reaches_beyond_it():
+    # the pair of tokens is asked with a range up to ρ = 5: at A = 1, ρ = e^0.5 > 1.5 is capped
+    point = point_of("token", "min-clip", "none", "token-mean", "masked", -1.0, "arguments", "")
+    capped = {**point, "surrogate": "two-sided", "cap": 1.5, "clip_low": 0.2, "clip_high": 0.2}
+    found, left = identified({**capped, "clip_from": "arguments"})
+    assert (found["surrogate"], found["level"], left < TOLERANCE) == ("two-sided", "token", True)
+
+
+@pytest.mark.parametrize("bound", [(0.4, 0.4), (0.3, 0.5)])
+def test_constant_bounds_of_a_geometric_mean_of_clipped_ratios_are_measured(bound):
+    # one token alone shows a clip to [e^-low, e^high]; ρ = e^1.9 and e^-1.7 in a row of two have
+    # the mean log-ratio (high − 1.7)/2, and not 0.1 as without the clip
+    point = point_of("token", "unclipped", "none", "sequence-mean", "masked", -1.0, "constant", "")
+    geometric = {"level": "geometric-of-clipped", "clip_convention": "log",
+                 "clip_low": bound[0], "clip_high": bound[1], "clip_from": "constant"}  # fmt: skip
+    found, left = identified({**point, **geometric})
+    assert (found["clip_low"], found["clip_high"]) == pytest.approx(bound, rel=1e-4)
+    assert (found["level"], left < TOLERANCE) == ("geometric-of-clipped", True)
+
+
 @pytest.mark.parametrize("level", ["token", "sequence-mean", "sequence-sum"])
 def test_the_level_of_the_ratio_is_recognised(level):
     point = point_of("token", "min-clip", "none", "sequence-mean", "masked", -1.0, "arguments", "")
@@ -121,7 +142,7 @@ def test_what_is_no_point_stays_unknown():
 )
 def test_slopes_are_the_derivatives_of_values(ratio, surrogate):
     """Except where a value stops gradients on purpose."""
-    stopped = ratio in {"stopped", "detached"} or surrogate in {"cispo", "log-prob"}
+    stopped = ratio in {"stopped", "detached"} or surrogate in scores.PUBLISHED
     point = point_of(ratio, surrogate, "k2", "token-mean", "masked", -1.0, "arguments", "")
     point |= {"clip_low": 0.2, "clip_high": 0.2, "divergence_weight": 0.5}
     batch, step = everything(), 1e-6

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 STEP = 1e-30
@@ -102,7 +103,33 @@ def token_surrogate(how, rho, rho_fixed, live, fixed, a):
             low = -math.inf if clip.low is None else -clip.low
             high = math.inf if clip.high is None else clip.high
             return rho * a if low <= moved <= high else 0.0
+        case "trust-region-tv" | "trust-region-kl":
+            return rho * a if trusted(how, rho_fixed, fixed, a) else 0.0
+        case "score-trust-region-tv" | "score-trust-region-kl":
+            inside = trusted(how, rho_fixed, fixed, a)
+            return min(rho_fixed, clip.cap) * a * live if inside else 0.0
+        case "tapered":  # 2503.14286
+            return (1 if a > 0 else min(rho_fixed, 1)) * a * live
+        case "gamma-weight":  # ρ^k·e^{λ(1−ρ)}
+            k, rate = clip.positive_gamma if a >= 0 else clip.negative_gamma
+            return rho_fixed**k * math.exp(rate - rate * rho_fixed) * a * live
     raise AssertionError(how.surrogate)
+
+
+def coins(p, q):
+    """KL of a coin of probability p to one of q, in the form that keeps 1 − p from 0."""
+    return p * math.log(p / q) + (1 - p) * math.log((1 - p + 1e-8) / (1 - q + 1e-8))
+
+
+def trusted(how, rho, fixed, a):
+    """2602.04879 eq. 13 and 14: only a move to the side that A pushes to can be too far."""
+    new = math.exp(fixed)
+    old = new / rho
+    moved = new - old if a > 0 else old - new
+    bound = how.clip.high if a > 0 else how.clip.low
+    if bound is None or moved <= 0:
+        return True
+    return (moved if how.surrogate.endswith("tv") else coins(old, new)) <= bound
 
 
 def token_divergence(kl, live, fixed, old, target):
@@ -131,28 +158,87 @@ def token_divergence(kl, live, fixed, old, target):
     return kl.coefficient * d
 
 
-def row_corrections(how, old, sampler):
-    """m of the real tokens of one row."""
-    gaps = [o - s for o, s in zip(old, sampler, strict=True)]
-    tokens = [math.exp(g) for g in gaps]
+def row_statistic(how, policy, sampler):
+    """What the bounds are compared with, for the real tokens of one row."""
+    gaps = [o - s for o, s in zip(policy, sampler, strict=True)]
+    tokens = {
+        "ratio": lambda: gaps,
+        "k2": lambda: [g * g / 2 for g in gaps],
+        "k3": lambda: [math.exp(g) - 1 - g for g in gaps],
+        "absolute": lambda: [abs(g) for g in gaps],
+        "total-variation": lambda: [
+            abs(math.exp(o) - math.exp(s)) for o, s in zip(policy, sampler, strict=True)
+        ],
+        "binary-kl": lambda: [
+            coins(math.exp(s), math.exp(o)) for o, s in zip(policy, sampler, strict=True)
+        ],
+    }[how.statistic]()
     whole = {
-        "token": tokens,
-        "sequence-sum": [math.exp(math.fsum(gaps))] * len(gaps),
-        "sequence-mean": [math.exp(math.fsum(gaps) / len(gaps))] * len(gaps),
-    }[how.level]
-    carried = {"same": whole, "token": tokens, "none": [1.0] * len(gaps)}[how.carried]
-    if how.action == "truncate":
-        return [within(c, how.low, how.high) for c in carried]
-    return [c if how.low <= w <= how.high else 0.0 for c, w in zip(carried, whole, strict=True)]
+        "token": lambda: tokens,
+        "sequence-sum": lambda: [math.fsum(tokens)] * len(tokens),
+        "sequence-mean": lambda: [math.fsum(tokens) / len(tokens)] * len(tokens),
+        "sequence-max": lambda: [max(tokens)] * len(tokens),
+    }[how.level]()
+    return [math.exp(w) for w in whole] if how.statistic == "ratio" else whole
 
 
-def denominator(name, length, tokens, rows, scope):
-    """What the term of a token in a row of `length` tokens is divided by."""
-    tokens = tokens if scope.tokens is None else scope.tokens
+def corrections(how, data, adv):
+    """(weight, kept) of every slot; None on padding and in the place of a missing sampler."""
+    made = []
+    for b, row in enumerate(data["mask"]):
+        at = [t for t, m in enumerate(row) if m]
+        cells = [(1.0, True)] * len(row)
+        made.append(cells)
+        if how.action == "none" or not at:
+            continue
+        start = data["old"] or data["new"]
+        policy = [(start if how.numerator == "old" else data["new"])[b][t] for t in at]
+        sampler = [(data["sampler"] or start)[b][t] for t in at]
+        ratio = replace(how, statistic="ratio")
+        carried = {
+            "same": row_statistic(ratio, policy, sampler),
+            "token": row_statistic(replace(ratio, level="token"), policy, sampler),
+            "none": [1.0] * len(at),
+        }[how.carried]
+        for t, w, c in zip(at, row_statistic(how, policy, sampler), carried, strict=True):
+            if how.action == "truncate":
+                cells[t] = within(c, how.low, how.high), True
+                continue
+            keep = how.low <= w <= how.high or (how.negative_only and adv[b][t] >= 0)
+            cells[t] = (c if keep else 0.0), keep
+    if how.normalised and how.action != "none":
+        given = data["scope"].mean_weight
+        mean = mean_weight(how, data["mask"], made) if given is None else given
+        made = [[(w / mean, k) for w, k in cells] for cells in made]
+    return made
+
+
+def mean_weight(how, mask, made):
+    rows = [
+        [w for (w, _), m in zip(cells, row, strict=True) if m]
+        for cells, row in zip(made, mask, strict=True)
+    ]
+    rows = [row for row in rows if row]
+    if how.level == "token":
+        rows = [[w] for row in rows for w in row]
+    mean = math.fsum(math.fsum(row) / len(row) for row in rows) / max(len(rows), 1)
+    return mean if mean > 1e-8 else 1.0
+
+
+def denominator(name, b, mask, groups, scope):
+    """What the term of a token in row b is divided by."""
+    lengths = [sum(1 for m in row if m) for row in mask]
+    prompt = groups if isinstance(groups, list) else [0] * len(mask)
+    of_prompt = {p: sum(n for n, q in zip(lengths, prompt, strict=True) if q == p) for p in prompt}
+    rows = len(mask) if scope.count_empty else sum(1 for n in lengths if n)
+    prompts = len(of_prompt) if scope.count_empty else sum(1 for n in of_prompt.values() if n)
+    tokens = sum(lengths) if scope.tokens is None else scope.tokens
     rows = rows if scope.sequences is None else scope.sequences
+    prompts = prompts if scope.prompts is None else scope.prompts
     return {
         "token-mean": tokens,
-        "sequence-mean": rows * length,
+        "sequence-mean": rows * lengths[b],
+        "prompt-mean": prompts * of_prompt[prompt[b]],
         "sequence-sum": rows,
         "sum": 1,
         "per-token": 1,
@@ -161,12 +247,51 @@ def denominator(name, length, tokens, rows, scope):
     }[name]
 
 
+def quantile(values, level):
+    """Between two neighbours, linearly."""
+    ranked = sorted(values)
+    place = (len(ranked) - 1) * level
+    low = math.floor(place)
+    after = min(low + 1, len(ranked) - 1)
+    return ranked[low] + (place - low) * (ranked[after] - ranked[low])
+
+
+def counting(how, data, adv, made):
+    """(mask for the denominators, slots trained on), after filters and corrections."""
+    mask = [[bool(m) for m in row] for row in data["mask"]]
+    live = [[True] * len(row) for row in mask]
+    for b, row in enumerate(mask):
+        for t in range(len(row)):
+            out = how.filter.rule in ("zero-variance", "mean-range") and not data["kept"][b]
+            out = out or (how.filter.rule == "zero-advantage" and row[t] and adv[b][t] == 0)
+            if out and how.filter.counted:
+                live[b][t] = False
+            dropped = any(
+                not one.counted and not cells[b][t][1]
+                for one, cells in zip((how.mismatch, how.rejection), made, strict=True)
+            )
+            if dropped or (out and not how.filter.counted):
+                mask[b][t] = False
+    return mask, live
+
+
 def loss(how, data, step_at=None):
     """The loss of a batch of nested lists; complex where `step_at` = (b, t) is given."""
-    mask, scope = data["mask"], data["scope"]
-    lengths = [sum(1 for m in row if m) for row in mask]
-    rows = len(mask) if scope.count_empty else sum(1 for n in lengths if n)
-    total, kl = 0.0, how.divergence
+    scope, kl, groups = data["scope"], how.divergence, data.get("groups")
+    given = data["advantages"]
+    adv = [
+        a if isinstance(a, list) else [a] * len(r) for a, r in zip(given, data["mask"], strict=True)
+    ]
+    made = [corrections(one, data, adv) for one in (how.mismatch, how.rejection)]
+    mask, live = counting(how, data, adv, made)
+    total = 0.0
+    if how.entropy.top_share < 1:
+        limit = scope.entropy_threshold
+        seen = [
+            h for hs, ms in zip(data["entropy"], mask, strict=True)
+            for h, m in zip(hs, ms, strict=True) if m
+        ]  # fmt: skip
+        limit = quantile(seen, 1 - how.entropy.top_share) if limit is None and seen else limit
     for b, row in enumerate(mask):
         real_at = [t for t, m in enumerate(row) if m]
         if not real_at:
@@ -176,27 +301,35 @@ def loss(how, data, step_at=None):
             return None if data.get(name) is None else [data[name][b][t] for t in at]
 
         fixed, ref, sampler, entropy = map(taken, ("new", "ref", "sampler", "entropy"))
-        live = [
+        nudged = [
             x + 1j * STEP if step_at == (b, t) else x for x, t in zip(fixed, real_at, strict=True)
         ]
         old = taken("old") or fixed
-        own = data["advantages"][b]
-        adv = [own[t] for t in real_at] if isinstance(own, list) else [own] * len(real_at)
-        rho = row_ratios(how, live, fixed, old, adv)
-        m = [1.0] * len(real_at)
-        if how.mismatch.action != "none" and sampler is not None:
-            m = row_corrections(how.mismatch, old, sampler)
-        target = ref if kl.target == "reference" else sampler
-        names = how.aggregation, (how.aggregation if kl.aggregation == "same" else kl.aggregation)
-        per, per_kl = (denominator(name, lengths[b], sum(lengths), rows, scope) for name in names)
-        for i in range(len(real_at)):
-            s = token_surrogate(how, rho[i], real(rho[i]), live[i], fixed[i], adv[i])
-            total = total - m[i] * s / per
-            if kl.place == "loss" and target is not None:
-                d = token_divergence(kl, live[i], fixed[i], old[i], target[i])
-                total = total + d * (m[i] if how.mismatch.on_divergence else 1.0) / per_kl
-            if how.entropy and entropy is not None:
-                total = total - how.entropy * entropy[i] / per
+        own = [adv[b][t] for t in real_at]
+        rho = row_ratios(how, nudged, fixed, old, own)
+        target = {"reference": ref, "sampler": sampler, "old": old}[kl.target]
+        names = [how.aggregation] + [
+            how.aggregation if part.aggregation == "same" else part.aggregation
+            for part in (kl, how.entropy)
+        ]
+        per, per_kl, per_entropy = (denominator(n, b, mask, groups, scope) for n in names)
+        for i, t in enumerate(real_at):
+            if not live[b][t]:
+                continue
+            first, second = (cells[b][t][0] for cells in made)
+            chosen = how.entropy.top_share >= 1 or entropy[i] >= limit
+            if chosen:
+                s = token_surrogate(how, rho[i], real(rho[i]), nudged[i], fixed[i], own[i])
+                total = total - first * second * s / per
+            if kl.place == "loss":
+                d = token_divergence(kl, nudged[i], fixed[i], old[i], target[i])
+                if kl.gradient == "level-weighted":
+                    d = d * rho[i]
+                d = d * (first if how.mismatch.on_divergence else 1.0)
+                d = d * (second if how.rejection.on_divergence else 1.0)
+                total = total + d / per_kl
+            if how.entropy.coefficient and chosen:
+                total = total - how.entropy.coefficient * entropy[i] / per_entropy
     return total if step_at is not None else real(total)
 
 
@@ -229,8 +362,46 @@ def stabilised(var, how):
     return divisor or 1.0
 
 
-def advantages(how, rewards, groups, lengths=None):
-    """Advantages of a flat list of rewards."""
+def advantages(how, rewards, groups, lengths=None, penalty=None):
+    """Advantages of a flat list of rewards, or of lists of rewards."""
+    return finished(how, unfinished(how, rewards, groups, lengths, penalty), lengths)
+
+
+def unfinished(how, rewards, groups, lengths=None, penalty=None):
+    """Before whitening and clip."""
+    rows = [x if isinstance(x, list) else [x] for x in rewards]
+    weights = how.reward_weights or [1] * len(rows[0])
+    parts = list(zip(*rows, strict=True))
+    if how.combine == "sum":
+        parts = [
+            [
+                sum(Fraction(w) * Fraction(x) for w, x in zip(weights, row, strict=True))
+                for row in rows
+            ]
+        ]
+        weights = [1]
+    if how.reward_clip is not None:
+        parts = [[within(x, *how.reward_clip) for x in part] for part in parts]
+    if penalty is not None:
+        parts = [
+            [Fraction(x) - Fraction(q) for x, q in zip(part, penalty, strict=True)]
+            for part in parts
+        ]
+    made = [of_one(how, part, groups, lengths) for part in parts]
+    return [
+        sum(w * v for w, v in zip(weights, row, strict=True)) for row in zip(*made, strict=True)
+    ]
+
+
+def finished(how, values, lengths):
+    """Whitening and clip, of a flat list."""
+    if how.clip_place == "before whitening":
+        return whitened(how, clipped(values, how.clip), lengths)
+    return clipped(whitened(how, values, lengths), how.clip)
+
+
+def of_one(how, rewards, groups, lengths):
+    """Centred and scaled."""
     r = [Fraction(x) for x in rewards]
     ids = [i // groups for i in range(len(r))] if isinstance(groups, int) else list(groups)
     members = [[j for j in range(len(r)) if ids[j] == ids[i]] for i in range(len(r))]
@@ -281,7 +452,7 @@ def advantages(how, rewards, groups, lengths=None):
         if of_group and len(mine) == 1:
             value = float(r[i]) if how.singleton == "raw" else 0.0
         values.append(value)
-    return clipped(whitened(how, values, lengths), how.clip)
+    return values
 
 
 def whitened(how, values, lengths):
@@ -293,7 +464,7 @@ def whitened(how, values, lengths):
     middle = sum(w * v for w, v in zip(weight, exact, strict=True)) / total
     squares = sum(w * (v - middle) ** 2 for w, v in zip(weight, exact, strict=True))
     var = squares / (max(total - 1, 1) if how.whiten_sample else total)
-    divisor = math.sqrt(var + Fraction(how.whiten_eps)) or 1.0
+    divisor = stabilised(var, replace(how, eps=how.whiten_eps, eps_place=how.whiten_eps_place))
     return [float(v - middle) / divisor for v in exact]
 
 

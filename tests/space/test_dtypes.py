@@ -35,10 +35,10 @@ def rounded(name):
 
 def widened(made):
     """The same numbers in float64, so that only the arithmetic differs."""
-    names = ("new", "old", "ref", "sampler", "entropy", "advantages", "mask")
+    names = ("new", "old", "ref", "sampler", "entropy", "advantages", "mask", "kept")
     parts = {name: getattr(made, name) for name in names}
     parts = {k: None if v is None else v.detach().double() for k, v in parts.items()}
-    return Batch(**parts, scope=made.scope)
+    return Batch(**parts, scope=made.scope, groups=made.groups)
 
 
 @needs_torch

@@ -10,9 +10,12 @@ from tests.space import oracle
 from tests.space.test_objective_points import KINDS, MASK, POINTS, batch, data, floats
 
 from rlproof.space.aggregation import Scope
+from rlproof.space.entropy import Entropy
+from rlproof.space.filters import Filter
 from rlproof.space.mismatch import Mismatch
-from rlproof.space.objective import _ALLOWED, Divergence, Objective, ObjectiveError
+from rlproof.space.objective import Divergence, Objective, ObjectiveError
 from rlproof.space.surrogates import Clip
+from rlproof.space.validity import ALLOWED
 
 try:
     import torch
@@ -86,7 +89,7 @@ def test_jax_agrees_and_so_does_its_gradient(name, kind):
 
 
 def one_of(axis):
-    return st.sampled_from(_ALLOWED[axis])
+    return st.sampled_from(ALLOWED[axis])
 
 
 CLIPS = st.sampled_from([
@@ -95,12 +98,33 @@ CLIPS = st.sampled_from([
 ])  # fmt: skip
 
 
+def mismatches(part):
+    return st.builds(
+        Mismatch,
+        action=one_of(f"{part}.action"),
+        level=one_of(f"{part}.level"),
+        low=st.sampled_from([0.0, 0.8]),
+        high=st.sampled_from([1.2, 2.0]),
+        carried=one_of(f"{part}.carried"),
+        on_divergence=st.booleans(),
+        statistic=st.sampled_from(["ratio", "ratio", *ALLOWED[f"{part}.statistic"]]),
+        numerator=one_of(f"{part}.numerator"),
+        negative_only=st.booleans(),
+        counted=st.booleans(),
+        normalised=st.booleans(),
+    )
+
+
+def filters():
+    return st.builds(Filter, rule=one_of("filter.rule"), counted=st.booleans())
+
+
 @st.composite
 def anywhere(draw):
     """A point with every coordinate of the loss drawn on its own, where they do not clash."""
     maybe = st.sampled_from([None, 0.15, 0.6])
     divergence = {
-        axis.partition(".")[2]: one_of(axis) for axis in _ALLOWED if axis.startswith("divergence.")
+        axis.partition(".")[2]: one_of(axis) for axis in ALLOWED if axis.startswith("divergence.")
     }
     try:
         return Objective(
@@ -108,17 +132,15 @@ def anywhere(draw):
             ratio_clamp=draw(maybe),
             surrogate=draw(one_of("surrogate")),
             clip=draw(CLIPS),
-            mismatch=draw(
-                st.builds(
-                    Mismatch, action=one_of("mismatch.action"), level=one_of("mismatch.level"),
-                    low=st.sampled_from([0.0, 0.8]), high=st.sampled_from([1.2, 2.0]),
-                    carried=one_of("mismatch.carried"), on_divergence=st.booleans(),
-                )
-            ),
+            filter=draw(filters()),
+            mismatch=draw(mismatches("mismatch")),
+            rejection=draw(st.one_of(st.just(Mismatch()), mismatches("rejection"))),
             divergence=draw(st.builds(Divergence, **divergence, clamp_in=maybe, clamp_out=maybe)),
             aggregation=draw(one_of("aggregation")),
-            entropy=draw(st.sampled_from([0.0, 0.1])),
-        )  # fmt: skip
+            entropy=Entropy(
+                draw(st.sampled_from([0.0, 0.1])), top_share=draw(st.sampled_from([1.0, 0.3]))
+            ),
+        )
     except ObjectiveError:
         return None
 

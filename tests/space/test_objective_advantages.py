@@ -11,6 +11,8 @@ from tests.space.test_objective_points import ADVANTAGES
 
 from rlproof.space.advantages import (
     BASELINE_NAMES,
+    CLIP_PLACES,
+    COMBINATIONS,
     EPS_PLACES,
     SCALE_NAMES,
     SINGLETONS,
@@ -87,7 +89,12 @@ def test_every_point_agrees(name, library):
         whiten=st.sampled_from(WHITENINGS),
         whiten_sample=st.booleans(),
         whiten_eps=st.just(1e-2),
+        whiten_eps_place=st.sampled_from(EPS_PLACES),
         clip=st.sampled_from([None, 0.8]),
+        clip_place=st.sampled_from(CLIP_PLACES),
+        combine=st.sampled_from(COMBINATIONS),
+        reward_weights=st.sampled_from([None, (0.5,)]),
+        reward_clip=st.sampled_from([None, (0.25, 0.75)]),
     ),
     rewards=st.lists(st.integers(0, 10).map(lambda n: n / 10), min_size=1, max_size=9),
     seed=st.integers(0, 10**6),
@@ -236,8 +243,12 @@ def test_order_of_rows_does_not_matter(name):
 # Quarters up to 25, exact in binary also after the shifts below.
 REWARD_LISTS = st.lists(st.integers(0, 100).map(lambda n: n / 4), min_size=6, max_size=10)
 CENTRED = [name for name, how in ADVANTAGES.items() if how.baseline != "none"]
-SHIFTABLE = [name for name in CENTRED if ADVANTAGES[name].scale != "group-mean"
-             and ADVANTAGES[name].singleton == "zero"]  # fmt: skip
+SHIFTABLE = [
+    name
+    for name in CENTRED
+    for how in (ADVANTAGES[name],)
+    if how.scale != "group-mean" and how.singleton == "zero" and how.reward_clip is None
+]
 STD = [name for name in SCALE_NAMES if name.endswith("-std")]
 
 

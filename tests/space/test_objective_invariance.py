@@ -13,7 +13,18 @@ from rlproof.space.objective import Batch, Objective
 EVERY = pytest.mark.parametrize("name", list(POINTS))
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 CLOSE = {"rel": 1e-10, "abs": 1e-12}
-WHOLE = Scope(tokens=float(sum(map(sum, MASK))), sequences=float(len(MASK)), length=8.0)
+WHOLE = Scope(
+    tokens=float(sum(map(sum, MASK))), sequences=float(len(MASK)), prompts=2.0, length=8.0,
+    mean_weight=0.9, entropy_threshold=1.2,
+)  # fmt: skip
+BY_PROMPT = {name for name, p in POINTS.items() if "prompt-mean" in p.coordinates().values()}
+UNCOUNTED = {
+    name
+    for name, p in POINTS.items()
+    if (p.filter.rule != "none" and not p.filter.counted)
+    or not (p.mismatch.counted and p.rejection.counted)
+}
+"""Points that take tokens out of the denominators of the batch at hand."""
 PER_ROW = ("new", "old", "ref", "sampler", "entropy", "mask")
 SUMS = ("sum", "per-token", "constant")
 
@@ -63,16 +74,20 @@ def test_order_of_rows_does_not_matter(name, kind):
 def test_a_batch_twice(name):
     """Under the denominators of one copy, a loss is twice as large; means of both are the mean."""
     twice = [0, 1, 2, 3, 4] * 2
+
+    def copies(**given):
+        """The second copy is one of other prompts."""
+        lists = rows(data(**given), twice)
+        return lists | {"groups": [g + 9 * (i >= 5) for i, g in enumerate(lists["groups"])]}
+
     value, gradient = value_and_gradient(name, data(scope=WHOLE))
-    doubled, repeated = value_and_gradient(name, rows(data(scope=WHOLE), twice))
+    doubled, repeated = value_and_gradient(name, copies(scope=WHOLE))
     assert doubled == pytest.approx(2 * value, **CLOSE)
     assert repeated == pytest.approx(gradient[twice], **CLOSE)
     point = POINTS[name]
-    names = {point.aggregation}
-    if point.divergence.aggregation != "same":
-        names.add(point.divergence.aggregation)
+    names = {point.aggregation, point.divergence.aggregation, point.entropy.aggregation}
     if names.isdisjoint(SUMS):
-        assert value_and_gradient(name, rows(data(), twice))[0] == pytest.approx(
+        assert value_and_gradient(name, copies())[0] == pytest.approx(
             value_and_gradient(name, data())[0], **CLOSE
         )
 
@@ -82,19 +97,23 @@ def test_a_batch_twice(name):
 def test_split_does_not_matter_under_given_denominators(name, sizes):
     """1×N, N×1 and uneven micro-batches: losses add up, gradients are the same rows.
 
-    One of the micro-batches holds nothing but an empty row.
+    One of the micro-batches holds nothing but an empty row. A mean over the tokens of a prompt
+    needs them in one micro-batch, and is another number otherwise.
     """
     value, gradient = value_and_gradient(name, data(scope=WHOLE))
     edges = np.cumsum([0, *sizes])
     parts = [
         value_and_gradient(name, rows(data(scope=WHOLE), range(a, b))) for a, b in pairwise(edges)
     ]
+    if name in BY_PROMPT and not {0, *np.cumsum(sizes)} <= {0, 2, 3, 5}:  # row 2 is empty
+        assert sum(part for part, _ in parts) != pytest.approx(value, **CLOSE)
+        return
     assert sum(part for part, _ in parts) == pytest.approx(value, **CLOSE)
     assert np.concatenate([part for _, part in parts]) == pytest.approx(gradient, **CLOSE)
 
 
 @pytest.mark.parametrize("count_empty", [True, False])
-@EVERY
+@pytest.mark.parametrize("name", [name for name in POINTS if name not in UNCOUNTED])
 def test_given_denominators_of_the_batch_itself_change_nothing(name, count_empty):
     sequences = 5 if count_empty else 4
     given = Scope(WHOLE.tokens, sequences, 8.0, count_empty)
@@ -147,14 +166,15 @@ def test_nothing_real_is_a_gradient_of_zero_for_autograd(name):
 @EVERY
 def test_empty_rows_do_not_count_where_they_are_not_to(name):
     """`count_empty=False`: as if the rows were not there. Otherwise means shrink by 4/5."""
-    without = rows(data(scope=Scope(length=8.0)), [0, 1, 3, 4])
+    without = rows(data(scope=Scope(length=8.0, count_empty=name not in UNCOUNTED)), [0, 1, 3, 4])
     left_out = data(scope=Scope(length=8.0, count_empty=False))
     value, gradient = value_and_gradient(name, without)
     other, wider = value_and_gradient(name, left_out)
     assert other == pytest.approx(value, **CLOSE)
     assert wider[[0, 1, 3, 4]] == pytest.approx(gradient, **CLOSE)
     point = POINTS[name]
-    if point.aggregation == "sequence-mean" and point.divergence.aggregation == "same":
+    names = {point.aggregation, point.divergence.aggregation, point.entropy.aggregation}
+    if names <= {"sequence-mean", "same"} and name not in UNCOUNTED:
         counted = value_and_gradient(name, data())[0]
         assert counted == pytest.approx(value * 4 / 5, **CLOSE)
 
@@ -162,14 +182,16 @@ def test_empty_rows_do_not_count_where_they_are_not_to(name):
 @EVERY
 def test_a_batch_without_rows(name):
     none = np.zeros((0, 4))
-    made = Batch(none, np.zeros(0), none, none, none, none, none, Scope(length=8.0))
+    made = Batch(
+        none, np.zeros(0), none, none, none, none, none, Scope(length=8.0), kept=np.zeros(0)
+    )
     assert float(POINTS[name].loss(made)[0]) == 0.0
     assert POINTS[name].gradient(made).shape == (0, 4)
 
 
 def test_inputs_are_left_alone():
     made = batch(data(), floats)
-    before = {key: np.array(getattr(made, key)) for key in (*PER_ROW, "advantages")}
+    before = {key: np.array(getattr(made, key)) for key in (*PER_ROW, "advantages", "kept")}
     for point in POINTS.values():
         point.loss(made)
         point.gradient(made)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rlproof.space import divergences, ratios, surrogates
+from rlproof.space import divergences, ratios, scores, surrogates
 from rlproof.space.surrogates import Clip
 
 SAME = settings(derandomize=True, deadline=None)
@@ -23,7 +23,7 @@ def at(x):
 
 def term(name, ratio, adv, clip=CLIP, new=-1.0):
     """Value and slope of a surrogate at a given ratio; the slope of exp(new − old) is itself."""
-    formula = surrogates.PUBLISHED[name]
+    formula = scores.ALL[name]
     value, slope = formula(at(ratio), at(ratio), at(new), at(adv), clip)
     return float(value[0]), float(slope[0])
 
@@ -52,6 +52,29 @@ TABLE = [
     ("cispo", 1.0, 2.0, -2.0, 2.0),
     ("cispo", 5.0, 2.0, -2.6, 2.6),
     ("cispo", 0.5, -2.0, 1.6, -1.6),
+    # tapered: weight 1 for A > 0 and min(ρ, 1) for A < 0.
+    ("tapered", 5.0, 2.0, -2.0, 2.0),
+    ("tapered", 5.0, -2.0, 2.0, -2.0),
+    ("tapered", 0.5, -2.0, 1.0, -1.0),
+    # gamma weight: ρ²·e^{3(1−ρ)} for A > 0; at ρ = 1 it is 1, at ρ = 2/3 it is (4/9)·e = 1.208125.
+    ("gamma-weight", 1.0, 2.0, -2.0, 2.0),
+    ("gamma-weight", 2 / 3, 1.0, -1.2081252571, 1.2081252571),
+    # ρ³·e^{2(1−ρ)} for A < 0: at ρ = 3/2 it is (27/8)·e⁻¹ = 1.241593.
+    ("gamma-weight", 1.5, -1.0, 1.2415931165, -1.2415931165),
+    # With π = e⁻¹ = 0.367879: ρ = 1.5 means π_old = 0.245253, so π moved up by 0.122626, within
+    # 0.3; ρ = 0.5 means 0.735759, down by 0.367879, beyond 0.2 for A < 0 only.
+    ("trust-region-tv", 1.5, 2.0, 3.0, 3.0),
+    ("trust-region-tv", 0.5, 2.0, 1.0, 1.0),
+    ("trust-region-tv", 0.5, -2.0, 0.0, 0.0),
+    ("score-trust-region-tv", 1.5, 2.0, -3.0, 3.0),
+    ("score-trust-region-tv", 0.5, -2.0, 0.0, 0.0),
+    # Their binary KL: 0.735759·ln 2 + 0.264241·ln(0.264241/0.632121) = 0.279513 > 0.2.
+    ("trust-region-kl", 0.5, 2.0, 1.0, 1.0),
+    ("trust-region-kl", 0.5, -2.0, 0.0, 0.0),
+    ("score-trust-region-kl", 0.5, -2.0, 0.0, 0.0),
+    # And 0.245253·ln(2/3) + 0.754747·ln(0.754747/0.632121) = 0.034377 < 0.2.
+    ("trust-region-kl", 1.5, -2.0, -3.0, -3.0),
+    ("score-trust-region-kl", 1.5, 2.0, -3.0, 3.0),
 ]
 
 
@@ -98,7 +121,7 @@ def test_slope_is_a_finite_difference(ratio, name, old, shift, adv):
 
     def value(new):
         rho, slope = ratios.PUBLISHED[ratio](at(new), at(old))
-        return surrogates.PUBLISHED[name](rho, slope, at(new), at(adv), CLIP)
+        return scores.ALL[name](rho, slope, at(new), at(adv), CLIP)
 
     new = old + shift
     difference = (value(new + STEP)[0] - value(new - STEP)[0]) / (2 * STEP)
@@ -154,13 +177,11 @@ def test_divergence_slope_is_a_finite_difference(name, new, gap):
     assert formula(at(new), ref)[1] == pytest.approx(difference, abs=1e-5)
 
 
-@pytest.mark.parametrize("table", [ratios.PUBLISHED, surrogates.PUBLISHED, divergences.PUBLISHED])
+@pytest.mark.parametrize("table", [ratios.PUBLISHED, scores.ALL, divergences.PUBLISHED])
 def test_formulas_keep_the_shape(table):
-    rows = np.full((2, 3), -1.0)
+    rows, ones = np.full((2, 3), -1.0), np.ones((2, 3))
     for formula in table.values():
-        given = (
-            (rows, rows) if table is not surrogates.PUBLISHED else (rows, rows, rows, rows, CLIP)
-        )
+        given = (rows, rows) if table is not scores.ALL else (ones, ones, rows, rows, CLIP)
         assert [part.shape for part in formula(*given)] == [(2, 3), (2, 3)]
 
 

@@ -23,6 +23,9 @@ from rlproof.read.targets import Target
 from rlproof.space.advantages import BASELINES
 
 _GROUPED: dict[str | float, str | float] = {"batch-mean": "group-mean"}
+_STABILISED = (
+    "population-std", "sample-std", "batch-population-std", "batch-sample-std"
+)  # fmt: skip
 _TOLERANCE = 2e-3
 """Residual of a fit without stabiliser: an eps of 1e-4 at std 0.4 changes 2.5e-4."""
 
@@ -91,8 +94,8 @@ def identify(seen: AdvantagesObservation) -> dict[str, str | float]:
         point["sign"] = "inverted"
     if abs(abs(factor) - 1) > _TOLERANCE:
         point["factor"] = float(f"{abs(factor):.4g}")
-    if scale != "none":
-        point |= _stabiliser(seen.close, scale)
+    if scale in _STABILISED:
+        point |= _stabiliser(seen.close, baseline, scale)
     return point
 
 
@@ -110,15 +113,16 @@ def _fit(seen: AdvantagesObservation, baseline: str, scale: str) -> tuple[float,
     return (residual, factor) if residual < _TOLERANCE else None
 
 
-def _stabiliser(close: tuple[Trial, ...], scale: str) -> dict[str, str | float]:
+def _stabiliser(close: tuple[Trial, ...], baseline: str, scale: str) -> dict[str, str | float]:
     """Size and place of eps, from groups (0, d) whose spread is about as small as eps."""
     sample = "sample" in scale
+    above = 0.5 if baseline in ("group-mean", "batch-mean") else 1.0  # of d, in (d − r̄)
     found: list[tuple[float, float]] = []
     for trial in close:
         if trial.got is None or trial.got[1] <= 0:
             return {}
         spread = trial.rewards[1] * (0.5**0.5 if sample else 0.5)
-        effective = trial.rewards[1] / 2 / trial.got[1]
+        effective = trial.rewards[1] * above / trial.got[1]
         found.append(
             (effective - spread, (effective**2 - spread**2) ** 0.5 if effective > spread else 0)
         )

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 from rlproof.faults.registry import catalogue
-from rlproof.space import advantages, aggregation, divergences, ratios, surrogates
+from rlproof.space import advantages, aggregation, divergences, ratios, scores
 
 _PUBLISHED: dict[str, dict[str, Callable[..., Any]]] = {
     "ratio": dict(ratios.PUBLISHED),
-    "surrogate": dict(surrogates.ALL),
+    "surrogate": dict(scores.ALL),
     "divergence": dict(divergences.PUBLISHED),
     "aggregation": dict(aggregation.PUBLISHED),
     "scale": dict(advantages.SCALES),

@@ -1,7 +1,8 @@
 """Value and gradient of any point of the space, faulty points included.
 
-L = Σ_bt w_bt·(a·s_bt + c·β·d_bt) with the surrogate s, the divergence d, slot weights w,
-a = `surrogate_weight` (−1 in a loss) and c = `divergence_weight` (+1 in a loss).
+L = Σ_bt w_bt·(a·s_bt + c·β·d_bt + e·q_bt) with the surrogate s, the divergence d, slot weights w,
+a = `surrogate_weight` (−1 in a loss), c = `divergence_weight` (+1 in a loss) and a penalty q on
+the drift from the old policy, of weight e = `drift_weight`.
 Shapes: B rows, T slots.
 """
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from rlproof.faults.seen import Answer, Batch, Point
 from rlproof.judge.axes import RATIO_WEIGHTED, values
+from rlproof.space import scores
 from rlproof.space.ratios import ratio_of, sided_log_bounds
 from rlproof.space.surrogates import Clip
 
@@ -28,7 +30,9 @@ def evaluate(point: Point, batch: Batch) -> Answer:
     sign = float(point["surrogate_weight"])
     with np.errstate(all="ignore"):
         term, slope, pull = _surrogate(point, batch, mask)
-        penalty, penalty_slope = _divergence(point, batch)
+        penalty, penalty_slope = (
+            a + b for a, b in zip(_divergence(point, batch), _drift(point, batch), strict=True)
+        )
         weights = slot_weights(point, mask)
         value = _sum_where(weights, sign * term + penalty)
         gradient = sign * pull(_masked(weights, slope)) + _masked(weights, penalty_slope)
@@ -66,7 +70,8 @@ def _surrogate(point: Point, batch: Batch, mask: Array) -> tuple[Array, Array, P
         np.where(mask > 0, new - old, 0.0), mask, level, bounds=sided_log_bounds(clip.bounds, adv)
     )
     term, term_slope = formula(shared.value, shared.value, new, adv, clip)
-    return term, term_slope, shared.pull
+    own = str(point["surrogate"]) in scores.PUBLISHED  # its gradient goes through log π
+    return term, term_slope, (lambda gradient: gradient) if own else shared.pull
 
 
 def clip_of(point: Point, batch: Batch) -> Clip:
@@ -83,6 +88,16 @@ def clip_of(point: Point, batch: Batch) -> Clip:
         float(point.get("temperature_positive", 1.0)),
         float(point.get("temperature_negative", 1.05)),
     )
+
+
+def _drift(point: Point, batch: Batch) -> Pair:
+    """A divergence from the old policy, where the objective has one."""
+    new = np.array(batch.new)
+    if "drift" not in point:
+        return np.zeros_like(new), np.zeros_like(new)
+    value, slope = values("divergence")[str(point["drift"])](new, np.array(batch.old))
+    weight = float(point["drift_weight"])
+    return weight * value, weight * slope
 
 
 def _divergence(point: Point, batch: Batch) -> Pair:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlproof.faults.seen import Answer, Point
+from rlproof.faults.seen import Answer, Batch, Point
 from rlproof.judge.axes import RATIO_WEIGHTED, values
 from rlproof.judge.evaluate import evaluate
 from rlproof.probe.loss import EPS, FAR, Grid, LossObservation, Weights
@@ -25,6 +26,7 @@ TOLERANCE = 2e-4
 _ZERO = 1e-9
 _UNBOUNDED = 0.06  # the smallest ratio of the grid is e⁻³ = 0.0498: nothing clipped it
 _NO_CAP = 1e9  # so high that a dual clip is a plain one, which comes first
+_CAPPED = ("dual-clip", "two-sided", "score-trust-region-tv", "score-trust-region-kl")
 _CONSTANT = {"sequence-sum": "constant-per-sequence", "sum": "constant"}
 
 
@@ -53,6 +55,7 @@ def identify(
         point["surrogate_weight"] = float(np.sign(term.factor))
         point["factor"] = _clean(abs(term.factor))
     point |= _divergence_coordinates(seen, takes_beta, float(point.get("factor", 1.0)))
+    point |= _drift_coordinates(seen.drift, float(point.get("factor", 1.0)))
     if weights := _aggregation(seen):
         point["aggregation"] = _CONSTANT.get(weights, weights) if _is_scaled(point) else weights
         point["padding"] = _padding(seen.weights.surrogate, seen)
@@ -145,11 +148,11 @@ def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
     lows = {_clean(1 - x) if x > _UNBOUNDED else 1.0 for x in bottoms if 0 < x < 1}
     low = [EPS] if given[0] else sorted(lows) or [EPS]
     high = [EPS] if given[1] else sorted(highs) or [EPS]
-    cap = _clean(-bad.min())
+    caps = dict.fromkeys([_clean(-bad.min()), _clean(-steep_bad.min())])
     gates = [_gate(float(good.max())), _gate(float(-bad.min()))]
     bounds = [
-        Clip(a, b, cap if cap > 1.05 * (1 + b) else _NO_CAP, "delta", *gates)
-        for a, b in product(low, high)
+        Clip(a, b, cap if cap > 1.05 * (1 + b) else _NO_CAP, "delta", gates[0], gates[1])
+        for a, b, cap in product(low, high, caps)
     ]
     logs = [Clip(EPS, EPS, _NO_CAP, "log")] if all(given) else []
     return [*bounds, *logs, Clip(low[0], high[0], _NO_CAP)]  # the last has the usual gates
@@ -174,14 +177,14 @@ def _clean(x: float) -> float:
 def _clip_coordinates(
     term: Fit, seen: LossObservation, takes_clip: tuple[bool, bool]
 ) -> dict[str, str | float]:
-    if term.names[1] in ("unclipped", "log-prob"):
+    if term.names[1] in ("unclipped", "log-prob", "tapered", "gamma-weight"):
         return {}
     moves = any(takes_clip) and clip_matters(seen)
     found: dict[str, str | float] = {
         "clip_low": term.clip.low or 0.0,
         "clip_high": term.clip.high or 0.0,
     }
-    if term.names[1] in ("dual-clip", "two-sided"):
+    if term.names[1] in _CAPPED:
         found["cap"] = term.clip.cap
     if term.names[1] == "soft-gate":
         return {
@@ -221,6 +224,21 @@ def _divergence_coordinates(
     }
 
 
+def _drift_coordinates(grid: Grid, scale: float) -> dict[str, str | float]:
+    """A penalty on the move from the old policy: DRO, or a divergence to the sampler."""
+    if np.abs(grid.value).max() < _ZERO:
+        return {}
+    fits = [
+        fit
+        for name, formula in values("divergence").items()
+        if (fit := _fit((name,), formula(grid.new, grid.old), grid, Clip()))
+    ]
+    best = _best(fits)
+    if best is None:
+        return {}
+    return {"drift": best.names[0], "drift_weight": _clean(best.factor / scale)}
+
+
 def _aggregation(seen: LossObservation) -> str | None:
     """The published or faulty slot weights that fit both widths."""
     if abs(seen.unit) < _ZERO:
@@ -250,14 +268,19 @@ def padding_weight(weights: Array, mask: Array) -> float:
 
 def _settle_level(point: dict[str, str | float], seen: LossObservation) -> None:
     """Decide whether the ratio belongs to the token or to the whole row."""
-    for changes in _levels(point):
-        trial = {**point, **changes}
-        if distance(evaluate(trial, seen.pair[0]), seen.pair[1]) > TOLERANCE:
-            continue
-        if changes["level"] != "token" and residual(trial, seen) > TOLERANCE:
-            continue
+    fitting = [
+        changes
+        for changes in _levels(point)
+        if _reproduces({**point, **changes}, seen.pair, seen.apart)
+    ]
+    whole = [c for c in fitting if residual({**point, **c}, seen) <= TOLERANCE]
+    by_token = [c for c in fitting if c["level"] == "token"]
+    for changes in (whole or by_token)[:1]:
         point |= changes
-        return
+
+
+def _reproduces(point: Point, *asked: tuple[Batch, Answer]) -> bool:
+    return all(distance(evaluate(point, batch), got) <= TOLERANCE for batch, got in asked)
 
 
 def _settle_weighting(point: dict[str, str | float], seen: LossObservation) -> None:
@@ -269,14 +292,32 @@ def _settle_weighting(point: dict[str, str | float], seen: LossObservation) -> N
                 point["divergence"] = name
 
 
-def _levels(point: Point) -> Iterator[dict[str, str]]:
+def _levels(point: Point) -> Iterator[Point]:
     """Levels to try, each with the coordinates that go with it.
 
     A product over the row multiplies each slot's gradient by the row's length, so there the
-    weights that were measured may be those of another aggregation. The geometric mean of
-    clipped ratios is, for one token, a clip in log space.
+    weights that were measured may be those of another aggregation. A cap of the ratio is a dual
+    clip unless the clip range reaches beyond it, which no single token showed. The geometric
+    mean of clipped ratios is, for one token, a clip in log space, or with constants any clip.
     """
     if point.get("clip_convention") == "log":
         yield {"level": "geometric-of-clipped", "surrogate": "unclipped"}
     yield from ({"level": "token"}, {"level": "sequence-mean"})
     yield from ({"level": "sequence-sum", "aggregation": name} for name in values("aggregation"))
+    if point["surrogate"] == "dual-clip":
+        yield {"level": "token", "surrogate": "two-sided"}
+    if point["surrogate"] == "min-clip" and point.get("clip_from") == "constant":
+        yield from _in_logs(point)
+
+
+def _in_logs(point: Point) -> Iterator[Point]:
+    """The same clip range as bounds of log ρ."""
+    low, high = float(point["clip_low"]), float(point["clip_high"])
+    if low < 1:
+        yield {
+            "level": "geometric-of-clipped",
+            "surrogate": "unclipped",
+            "clip_convention": "log",
+            "clip_low": _clean(-log1p(-low)),
+            "clip_high": _clean(log1p(high)),
+        }

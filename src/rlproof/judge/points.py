@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rlproof.space.objective import Objective
 
-_CLIPPED = {"min-clip", "dual-clip", "two-sided", "cispo", "masked-ratio", "masked-probability"}
+_UNCLIPPED = {"unclipped", "log-prob", "soft-gate", "tapered", "gamma-weight"}
+_CAPPED = {"dual-clip", "two-sided", "score-trust-region-tv", "score-trust-region-kl"}
 
 
 def point_of(objective: Objective, length: float = 1.0) -> dict[str, str | float]:
@@ -34,14 +35,14 @@ def _clip(objective: Objective) -> dict[str, str | float]:
             "temperature_positive": clip.positive_temperature,
             "temperature_negative": clip.negative_temperature,
         }
-    if objective.surrogate not in _CLIPPED and objective.ratio != "geometric-of-clipped":
+    if objective.surrogate in _UNCLIPPED and objective.ratio != "geometric-of-clipped":
         return {}
     found: dict[str, str | float] = {
         "clip_low": 1.0 if clip.low is None else clip.low,
         "clip_high": float("inf") if clip.high is None else clip.high,
         "clip_from": "arguments",
     }
-    if objective.surrogate in ("dual-clip", "two-sided"):
+    if objective.surrogate in _CAPPED:
         found["cap"] = clip.cap
     if clip.convention != "delta":
         found["clip_convention"] = clip.convention
@@ -52,6 +53,8 @@ def _divergence(objective: Objective) -> dict[str, str | float]:
     kl = objective.divergence
     if kl.place != "loss":
         return {"divergence": "none"}
+    if kl.target == "old":
+        return {"divergence": "none", "drift": kl.estimator, "drift_weight": kl.coefficient}
     suffix = {"straight-through-k2": "-straight-through", "naive": ""}.get(
         kl.gradient, f"-{kl.gradient}"
     )

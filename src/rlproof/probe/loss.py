@@ -7,7 +7,8 @@ Shapes: N probe points, B rows, T slots. Log-probabilities in nats.
 2. One token with A = 0 and β = 1: the divergence.
 3. Rows of unequal length at ratio 1: the weight of every slot, padding included, and how the
    weights change when empty columns are appended.
-4. One row of two tokens with unequal ratios: whether the ratio is per token or per sequence.
+4. One row of two tokens with unequal ratios: whether the ratio is per token or per sequence;
+   and another with ratios so unequal that only their mean is within a usual clip range.
 5. Everything at once, at random: the batch that an identified objective must reproduce.
 """
 
@@ -32,7 +33,7 @@ EXTRA = 2
 EPS = 0.2
 OTHER_EPS = 0.35
 _OLD = (-1.0, -2.0)
-_STEPS = (-1.6, -0.6, -0.33, -0.1, 0.1, 0.25, 0.5, 0.9)
+_STEPS = (-1.6, -0.6, -0.33, -0.1, 0.1, 0.26, 0.52, 0.9)
 FAR = ((-3.0, -3.0), (-3.0, 2.4), (-5.5, 5.0), (-0.5, -2.5))
 """(log π_old, step): far beyond any cap, for the right ratio (0.05 to 148) and for wrong ones."""
 _REF_STEPS = (-0.8, -0.3, 0.4, 1.1)
@@ -64,6 +65,8 @@ class LossObservation:
     """All answers of one loss."""
 
     surrogate: Grid
+    drift: Grid
+    """The same points with A = 0 and the reference at the new policy."""
     other_clip: Grid | None
     divergence: Grid | None
     other_beta: float | None
@@ -73,6 +76,7 @@ class LossObservation:
     weights: Weights
     wider: Weights
     pair: tuple[Batch, Answer]
+    apart: tuple[Batch, Answer]
     full: tuple[Batch, Answer]
     mode: str
     against_ref: bool
@@ -98,21 +102,24 @@ def observe(loss: LossImplementation) -> LossObservation:
     push, unit = _unit(loss)
     masked = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
     against_ref = ratio_is_to_reference(loss)
-    pair, full = _pair(), everything(masked)
+    batches = [_pair(), _apart(), everything(masked)]
     if against_ref:
-        pair, full = pair.but(ref=pair.old), full.but(ref=full.old)
-    answers = loss.many([pair, full])
+        batches = [batch.but(ref=batch.old) for batch in batches]
+    pair, apart, full = zip(batches, loss.many(batches), strict=True)
     mode = loss.raw(one_token(-1.0, -1.2, 1.0)).get("mode", "")
+    surrogate, drift = _surrogate_grids(loss, EPS, against_ref)
     return LossObservation(
-        surrogate=_surrogate_grid(loss, EPS, against_ref),
-        other_clip=_surrogate_grid(loss, OTHER_EPS, against_ref) if _clips(loss) else None,
+        surrogate=surrogate,
+        drift=drift,
+        other_clip=_surrogate_grids(loss, OTHER_EPS, against_ref)[0] if _clips(loss) else None,
         divergence=divergence,
         other_beta=_growth(divergence, doubled),
         unit=unit,
         weights=_weights(loss, WIDTH, push, masked),
         wider=_weights(loss, WIDTH + EXTRA, push, masked),
-        pair=(pair, answers[0]),
-        full=(full, answers[1]),
+        pair=pair,
+        apart=apart,
+        full=full,
         mode=mode,
         against_ref=against_ref,
     )
@@ -135,7 +142,10 @@ def ratio_is_to_reference(loss: LossImplementation) -> bool:
     return abs((values[0] - values[1]) - (values[2] - values[3])) > 1e-6
 
 
-def _surrogate_grid(loss: LossImplementation, eps: float, against_ref: bool) -> Grid:
+def _surrogate_grids(
+    loss: LossImplementation, eps: float, against_ref: bool
+) -> tuple[Grid, Grid]:
+    """What the advantage adds to the loss, and what is there without one."""
     places = [*product(_OLD, _STEPS), *FAR]
     points = [(old, old + step, adv) for (old, step), adv in product(places, (1.0, -1.0))]
     batches = [one_token(new, old, adv, low=eps, high=eps) for old, new, adv in points]
@@ -143,16 +153,18 @@ def _surrogate_grid(loss: LossImplementation, eps: float, against_ref: bool) -> 
         batches = [batch.but(ref=batch.old) for batch in batches]
     with_adv = loss.many(batches)
     without = loss.many([batch.but(advantages=[0.0]) for batch in batches])
-    pairs = list(zip(with_adv, without, strict=True))
-    new = np.array([point[1] for point in points])
-    return Grid(
-        new=new,
-        old=np.array([point[0] for point in points]),
-        ref=new,
-        adv=np.array([point[2] for point in points]),
-        value=np.array([a.value - b.value for a, b in pairs]),
-        slope=np.array([a.gradient[0][0] - b.gradient[0][0] for a, b in pairs]),
-    )
+    new, old = (np.array([point[i] for point in points]) for i in (1, 0))
+    value, slope = _of_one_token(without)
+    drift = Grid(new, old, new, np.zeros(len(points)), value, slope)
+    more, steeper = _of_one_token(with_adv)
+    adv = np.array([point[2] for point in points])
+    return Grid(new, old, new, adv, more - value, steeper - slope), drift
+
+
+def _of_one_token(answers: list[Answer]) -> tuple[Array, Array]:
+    """Values, and slopes of the only token."""
+    values = np.array([answer.value for answer in answers])
+    return values, np.array([answer.gradient[0][0] for answer in answers])
 
 
 def _divergence_grid(loss: LossImplementation, beta: float) -> Grid:
@@ -161,15 +173,8 @@ def _divergence_grid(loss: LossImplementation, beta: float) -> Grid:
         Batch([[new]], [[new]], [[new + step]], [0.0], [[1]], beta=beta) for new, step in points
     ]
     answers = loss.many(batches)
-    new = np.array([point[0] for point in points])
-    return Grid(
-        new=new,
-        old=new,
-        ref=new + np.array([point[1] for point in points]),
-        adv=np.zeros(len(points)),
-        value=np.array([answer.value for answer in answers]),
-        slope=np.array([answer.gradient[0][0] for answer in answers]),
-    )
+    new, step = (np.array([point[i] for point in points]) for i in (0, 1))
+    return Grid(new, new, new + step, np.zeros(len(points)), *_of_one_token(answers))
 
 
 def _growth(single: Grid | None, doubled: Grid | None) -> float | None:
@@ -215,6 +220,12 @@ def _pair() -> Batch:
         low=0.9,
         high=4.0,
     )
+
+
+def _apart() -> Batch:
+    """ρ = e^1.9 and e^−1.7, whose geometric mean is e^0.1."""
+    new = [[-0.4, -2.4]]
+    return Batch(new=new, old=[[-2.3, -0.7]], ref=new, advantages=[1.0], mask=[[1, 1]])
 
 
 def _mask(width: int, masked: bool) -> list[list[int]]:

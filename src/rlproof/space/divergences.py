@@ -8,14 +8,44 @@ them the tokens are sampled from π_new, so the value estimates KL(π_new ‖ π
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rlproof.space.arrays import Array, Pair, namespace, stop_gradient, where
 
 DivergenceFormula = Callable[[Array, Array], Pair]
-GRADIENTS = ("naive", "straight-through-k2", "ratio-weighted", "score-weighted")
+GRADIENTS = (
+    "naive", "straight-through-k2", "ratio-weighted", "score-weighted", "level-weighted"
+)  # fmt: skip
 """How an estimator is differentiated: as it is; with the slope of k2; multiplied by the
-differentiable importance ratio; multiplied by exp(x − stop_gradient(x)). The last two make the
-expected gradient that of KL(π_new ‖ π_ref)."""
+differentiable token ratio; multiplied by exp(x − stop_gradient(x)); multiplied by the
+differentiable ratio at the level of the objective, such as that of the row. The third
+and the fourth make the expected gradient of a token that of KL(π_new ‖ π_ref)."""
+PLACES = ("none", "loss", "reward", "token-reward", "advantage")
+TARGETS = ("reference", "sampler", "old")
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The divergence coordinates: which policy is held close to, how, and where it enters."""
+
+    place: str = "none"
+    """`none`; in the `loss` of each token; summed over the row in its `reward`; in the
+    `token-reward`, whose return-to-go is the advantage; or in the `advantage` of each token,
+    centred over the batch."""
+    target: str = "reference"
+    """Held close to the `reference`, to the `sampler`, or to the `old` policy."""
+    estimator: str = "k3"
+    """d: one of k1, k2, k3, absolute."""
+    gradient: str = "naive"
+    """How d is differentiated: one of `GRADIENTS`."""
+    coefficient: float = 0.04
+    """β."""
+    clamp_in: float | None = None
+    """Bound on the log-ratio before the estimator."""
+    clamp_out: float | None = None
+    """Bound on the estimate."""
+    aggregation: str = "same"
+    """Slot weights of the divergence, where they differ from those of the surrogate."""
 
 
 def k1(new: Array, ref: Array) -> Pair:

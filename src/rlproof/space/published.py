@@ -1,16 +1,16 @@
-"""The published objectives as points of the space, with their sources and their spellings.
+"""The published objectives as points of the space, with their sources.
 
-Spellings name the options of a framework that compute the point, with the version that was
-compared; `tests/conformance` runs them. What a name means differs between frameworks: see
-docs/frameworks.md.
+How frameworks spell them is in `rlproof.space.spellings`. What a name means differs between
+frameworks: see docs/frameworks.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from math import exp, inf
 
 from rlproof.space.advantages import Advantage
+from rlproof.space.filters import Filter
 from rlproof.space.mismatch import Mismatch
 from rlproof.space.objective import Divergence, Objective
 from rlproof.space.surrogates import Clip
@@ -22,8 +22,7 @@ class Published:
 
     objective: Objective
     source: str
-    spellings: Mapping[str, str] = field(default_factory=dict)
-    """Framework and version to the options that compute this point."""
+    """The paper; where its equations were not read again, that is said."""
 
 
 _NO_STD = Advantage(scale="none")
@@ -40,38 +39,18 @@ OBJECTIVES: dict[str, Published] = {
         Published(
             _GRPO,
             "Shao et al., DeepSeekMath, arXiv:2402.03300, eq. 3",
-            {
-                "TRL 1.16.0": "loss_type='grpo', beta=0.04, use_bias_correction_kl=False",
-                "Liger-Kernel 0.8.5": "loss_type='grpo', beta=0.04",
-                "verl 0.9.1": "loss_agg_mode='seq-mean-token-mean', use_kl_loss, "
-                "kl_loss_type='low_var_kl', clip_ratio_c large",
-                "OpenRLHF 0.11.2": "loss_agg_mode='seq-mean-token-mean', --algo.kl.use_loss, k3",
-            },
         ),
         Published(
             _TOKEN.but(name="dapo", clip=Clip(0.2, 0.28)),
             "Yu et al., DAPO, arXiv:2503.14476, eq. 8",
-            {
-                "TRL 1.16.0": "loss_type='dapo', epsilon=0.2, epsilon_high=0.28, beta=0",
-                "Liger-Kernel 0.8.5": "loss_type='dapo', epsilon_high=0.28, beta=0",
-                "verl 0.9.1": "loss_agg_mode='token-mean', clip_ratio_high=0.28",
-                "OpenRLHF 0.11.2": "eps_clip_low_high 0.2 0.28, token-level loss",
-            },
         ),
         Published(
             _TOKEN,
             "TRL's name for a token mean over the micro-batch; Roux et al. use the term",
-            {"TRL 1.16.0": "loss_type='bnpo'", "Liger-Kernel 0.8.5": "loss_type='bnpo'"},
         ),
         Published(
             Objective("dr_grpo", advantage=_NO_STD, aggregation="constant-per-sequence"),
             "Liu et al., Understanding R1-Zero-Like Training, arXiv:2503.20783",
-            {
-                "TRL 1.16.0": "loss_type='dr_grpo', scale_rewards='none'",
-                "Liger-Kernel 0.8.5": "loss_type='dr_grpo', max_completion_length=L",
-                "verl 0.9.1": "loss_agg_mode='seq-mean-token-sum-norm', loss_scale_factor=L, "
-                "norm_adv_by_std_in_grpo=False",
-            },
         ),
         Published(
             _GRPO.but(
@@ -81,10 +60,6 @@ OBJECTIVES: dict[str, Published] = {
                 divergence=Divergence(),
             ),
             "Zheng et al., GSPO, arXiv:2507.18071, eq. 5",
-            {
-                "TRL 1.16.0": "importance_sampling_level='sequence', loss_type='grpo'",
-                "OpenRLHF 0.11.2": "policy_loss_type='gspo'",
-            },
         ),
         Published(
             _GRPO.but(
@@ -94,7 +69,6 @@ OBJECTIVES: dict[str, Published] = {
                 divergence=Divergence(),
             ),
             "Zheng et al., GSPO, arXiv:2507.18071, eq. 13",
-            {"verl 0.9.1": "loss_mode='gspo'", "SkyRL 0.3.0": "policy_loss_type='gspo'"},
         ),
         Published(
             _GRPO.but(
@@ -103,16 +77,12 @@ OBJECTIVES: dict[str, Published] = {
                 aggregation="sequence-sum",
                 divergence=Divergence(),
             ),
-            "LUSPO as TRL implements it: a sequence ratio with token terms summed",
-            {"TRL 1.16.0": "loss_type='luspo', importance_sampling_level='sequence'"},
+            "Liu et al., Length-Unbiased Sequence Policy Optimization, arXiv:2602.05261: a row's "
+            "ratio with token terms summed",
         ),
         Published(
             _TOKEN.but(name="cispo", surrogate="cispo", clip=Clip(None, 4.0)),
             "MiniMax-M1, arXiv:2506.13585, eq. 4",
-            {
-                "TRL 1.16.0": "loss_type='cispo', epsilon_high=5.0 (an absolute bound)",
-                "verl 0.9.1": "loss_mode='cispo' (with a lower bound as well)",
-            },
         ),
         Published(
             _GRPO.but(
@@ -123,12 +93,10 @@ OBJECTIVES: dict[str, Published] = {
                 divergence=Divergence(),
             ),
             "Zhao et al., GMPO, arXiv:2507.20673",
-            {"verl 0.9.1": "loss_mode='geo_mean'"},
         ),
         Published(
             _GRPO.but(name="sapo", surrogate="soft-gate", divergence=Divergence()),
             "Gao et al., SAPO, arXiv:2511.20347",
-            {"TRL 1.16.0": "loss_type='sapo'", "verl 0.9.1": "loss_mode='sapo'"},
         ),
         Published(
             Objective(
@@ -141,9 +109,13 @@ OBJECTIVES: dict[str, Published] = {
             "Ahmadian et al., Back to Basics, arXiv:2402.14740, eq. 8",
         ),
         Published(
-            Objective("reinforce++", advantage=_WHITE, aggregation="token-mean"),
+            Objective(
+                "reinforce++",
+                advantage=_WHITE,
+                divergence=Divergence("token-reward", estimator="k1", coefficient=0.01),
+                aggregation="token-mean",
+            ),
             "Hu et al., REINFORCE++, arXiv:2501.03262",
-            {"verl 0.9.1": "adv_estimator='reinforce_plus_plus'"},
         ),
         Published(
             Objective(
@@ -153,7 +125,6 @@ OBJECTIVES: dict[str, Published] = {
                 divergence=Divergence("loss", estimator="k2"),
             ),
             "Hu et al., REINFORCE++, arXiv:2501.03262, the variant with a group baseline",
-            {"verl 0.9.1": "adv_estimator='reinforce_plus_plus_baseline'"},
         ),
         Published(
             Objective(
@@ -166,7 +137,7 @@ OBJECTIVES: dict[str, Published] = {
         ),
         Published(
             Objective("maxrl", advantage=Advantage("group-mean", "group-mean")),
-            "MaxRL: rewards divided by the group's mean success",
+            "Tajwar et al., Maximum Likelihood Reinforcement Learning, arXiv:2602.02710",
         ),
         Published(
             Objective(
@@ -176,29 +147,22 @@ OBJECTIVES: dict[str, Published] = {
                 aggregation="token-mean",
             ),
             "Hao et al., OPO, arXiv:2505.23585",
-            {"verl 0.9.1": "adv_estimator='opo'"},
         ),
         Published(
             _TOKEN.but(name="grpo-dual-clip", surrogate="dual-clip", clip=Clip(cap=3.0)),
             "Ye et al., dual-clip PPO, arXiv:1912.09729",
-            {"verl 0.9.1": "clip_ratio_c=3.0, the default"},
         ),
         Published(
             _TOKEN.but(name="grpo-two-sided", surrogate="two-sided", clip=Clip(cap=4.0)),
             "INTELLECT-2, arXiv:2505.07291",
-            {"TRL 1.16.0": "delta=4.0", "Liger-Kernel 0.8.5": "delta=4.0"},
         ),
         Published(
             _TOKEN.but(name="grpo-tis", mismatch=Mismatch("truncate", high=2.0)),
             "Yao et al., truncated importance sampling of the sampler mismatch, 2025",
-            {
-                "TRL 1.16.0": "vllm_importance_sampling_mode='token_truncate', cap 2",
-                "verl 0.9.1": "rollout_is='token', threshold 2",
-            },
         ),
         Published(
             _TOKEN.but(name="icepop", mismatch=Mismatch("mask", low=0.5, high=5.0)),
-            "IcePop: tokens outside the bounds are dropped",
+            "IcePop, of Ring-1T, arXiv:2510.18855: tokens outside the bounds are dropped",
         ),
         Published(
             _TOKEN.but(
@@ -207,13 +171,102 @@ OBJECTIVES: dict[str, Published] = {
             ),
             "A row is dropped when the geometric mean of its mismatch leaves the bounds",
         ),
+        *(
+            Published(
+                _TOKEN.but(
+                    name=f"dppo-{distance}{form}",
+                    advantage=_NO_STD,
+                    surrogate=f"{prefix}trust-region-{distance}",
+                    clip=Clip(bound, bound, cap=20.0),
+                ),
+                f"Qi et al., Rethinking the Trust Region, arXiv:2602.04879, eq. {equation}{how}",
+            )
+            for distance, bound, equation in (("tv", 0.2, 13), ("kl", 0.05, 14))
+            for form, prefix, how in (
+                ("", "", ""),
+                ("-score", "score-", ", with a constant ratio of at most 20 before log π"),
+            )
+        ),
         Published(
             _TOKEN.but(
-                name="dppo-tv",
-                advantage=_NO_STD,
-                surrogate="masked-probability",
+                name="opsm",
+                rejection=Mismatch(
+                    "mask",
+                    "sequence-mean",
+                    exp(-1e-4),
+                    inf,
+                    "none",
+                    numerator="new",
+                    negative_only=True,
+                ),
             ),
-            "Importance sampling where the probability moved by at most 0.2",
+            "DeepSeek-V3.2, arXiv:2512.02556: rows with A < 0 that drifted are dropped",
+        ),
+        Published(
+            _TOKEN.but(
+                name="vespo",
+                ratio="sequence-sum",
+                ratio_clamp=20.0,
+                surrogate="gamma-weight",
+            ),
+            "Shen et al., VESPO, arXiv:2602.10693",
+        ),
+        Published(
+            Objective(
+                "topr",
+                advantage=Advantage("none", "none"),
+                ratio="sequence-sum",
+                surrogate="tapered",
+                aggregation="sequence-sum",
+            ),
+            "Le Roux et al., Tapered Off-Policy REINFORCE, arXiv:2503.14286",
+        ),
+        Published(
+            Objective(
+                "dro",
+                advantage=_NO_STD,
+                surrogate="log-prob",
+                divergence=Divergence("loss", "old", "k2", coefficient=0.1),
+                aggregation="token-mean",
+            ),
+            "Richemond et al., DRO, arXiv:2405.19107, and Kimi k1.5, arXiv:2501.12599, by token as "
+            "frameworks implement it: A·log π − β/2·(log ρ)²",
+        ),
+        Published(
+            Objective(
+                "prime-rl",
+                advantage=_NO_STD,
+                filter=Filter("zero-advantage"),
+                surrogate="trust-region-tv",
+                divergence=Divergence("loss", "old", "k2", coefficient=2e-3),
+                aggregation="token-mean",
+            ),
+            "prime-rl's default loss: DPPO by total variation, and 10⁻³·(log ρ)² to the sampler, "
+            "whose log-probs are the old ones",
+        ),
+        Published(
+            _TOKEN.but(
+                name="gdpo",
+                advantage=replace(
+                    _SAMPLE,
+                    combine="decoupled",
+                    whiten="sequence",
+                    whiten_eps=1e-4,
+                    whiten_eps_place="std + eps",
+                ),
+            ),
+            "Liu et al., GDPO, arXiv:2601.05242: every reward normalised by itself, then the sum",
+        ),
+        Published(
+            _TOKEN.but(
+                name="nemo-grpo",
+                advantage=Advantage("leave-one-out", "leave-one-out-std", zero_variance="unscaled"),
+            ),
+            "NeMo-RL's default advantage: mean and std of the other completions",
+        ),
+        Published(
+            _TOKEN.but(name="prompt-mean", aggregation="prompt-mean"),
+            "A mean over prompts of the mean over their tokens, as SkyRL names it",
         ),
     )
 }

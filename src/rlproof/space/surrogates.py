@@ -1,7 +1,8 @@
 """The surrogate of one token, to be maximised: how ratio and advantage combine under a clip.
 
 Every function takes the ratio ρ, its slope ρ′ = ∂ρ/∂ log π_new, log π_new, the advantage A
-and the clip bounds, and returns `(s, ∂s/∂ log π_new)`.
+and the clip bounds, and returns `(s, ∂s/∂ log π_new)`. Here the gradient goes through ρ; in
+`rlproof.space.scores` it goes through log π.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf
 
-from rlproof.space.arrays import Array, Pair, namespace, stop_gradient, where
+from rlproof.space import trust
+from rlproof.space.arrays import Array, Pair, namespace, where
 
 CONVENTIONS = ("delta", "absolute", "log")
 
@@ -26,12 +28,17 @@ class Clip:
     low: float | None = 0.2
     high: float | None = 0.2
     cap: float = 3.0
-    """Dual clip: ρ·A is bounded from below by cap·A for A < 0. Two-sided: the largest ρ."""
+    """Dual clip: ρ·A is bounded from below by cap·A for A < 0. Two-sided: the largest ρ. Scores
+    of a trust region: the largest weight."""
     convention: str = "delta"
     positive_temperature: float = 1.0
     """Soft gate: τ for A > 0."""
     negative_temperature: float = 1.05
     """Soft gate: τ for A ≤ 0."""
+    positive_gamma: tuple[float, float] = (2.0, 3.0)
+    """Gamma weight: (k, λ) for A ≥ 0."""
+    negative_gamma: tuple[float, float] = (3.0, 2.0)
+    """Gamma weight: (k, λ) for A < 0."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -94,18 +101,6 @@ def unclipped(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) ->
     return ratio * adv, slope * adv
 
 
-def log_prob(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
-    """s = A·log π: the REINFORCE surrogate (Williams 1992), without any ratio."""
-    xp = namespace(new)
-    return new * adv, adv * xp.ones_like(new)
-
-
-def cispo(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
-    """s = stop_gradient(clip(ρ))·A·log π (MiniMax-M1, arXiv:2506.13585)."""
-    weight = stop_gradient(clip.apply(ratio, slope)[0])
-    return weight * adv * new, weight * adv
-
-
 def soft_gate(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
     """s = (4/τ)·σ(τ(ρ − 1))·A, with one τ for A > 0 and another for A ≤ 0.
 
@@ -130,11 +125,26 @@ def masked_ratio(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip)
 
 def masked_probability(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
     """s = ρ·A·1[−low ≤ π_new − π_old ≤ high]: tokens that moved too far are dropped."""
-    probability = stop_gradient(namespace(new).exp(new))
-    moved = probability - probability / stop_gradient(ratio)
-    low = -inf if clip.low is None else -clip.low
-    high = inf if clip.high is None else clip.high
-    inside = (moved >= low) & (moved <= high)
+    moved = trust.moved(ratio, new)
+    inside = (moved >= -trust.edge(clip.low)) & (moved <= trust.edge(clip.high))
+    return where(inside, ratio * adv, 0.0), where(inside, slope * adv, 0.0)
+
+
+def trust_region_tv(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
+    """s = ρ·A, dropped where π_new − π_old went beyond a bound to the side that A pushes to.
+
+    DPPO with the binary total variation, arXiv:2602.04879, eq. 13.
+    """
+    inside = trust.inside_tv(ratio, new, adv, clip.low, clip.high)
+    return where(inside, ratio * adv, 0.0), where(inside, slope * adv, 0.0)
+
+
+def trust_region_kl(ratio: Array, slope: Array, new: Array, adv: Array, clip: Clip) -> Pair:
+    """s = ρ·A, dropped where the binary KL to π_old is too large on the side that A pushes to.
+
+    DPPO with the binary KL, arXiv:2602.04879, eq. 14.
+    """
+    inside = trust.inside_kl(ratio, new, adv, clip.low, clip.high)
     return where(inside, ratio * adv, 0.0), where(inside, slope * adv, 0.0)
 
 
@@ -142,13 +152,11 @@ PUBLISHED: dict[str, SurrogateFormula] = {
     "unclipped": unclipped,  # first: a clip that never acts is none
     "min-clip": min_clip,
     "dual-clip": dual_clip,
-    "log-prob": log_prob,
-    "cispo": cispo,
-}
-FURTHER: dict[str, SurrogateFormula] = {
     "two-sided": two_sided,
     "soft-gate": soft_gate,
     "masked-ratio": masked_ratio,
     "masked-probability": masked_probability,
+    "trust-region-tv": trust_region_tv,
+    "trust-region-kl": trust_region_kl,
 }
-ALL: dict[str, SurrogateFormula] = PUBLISHED | FURTHER
+"""Surrogates whose gradient goes through the ratio."""
