@@ -18,7 +18,7 @@ from rlproof.read.source import expand, shown
 from rlproof.repair.suggest import suggest
 from rlproof.report import json, text
 
-_STYLES = ("full", "concise", "json")
+STYLES = ("full", "concise", "json", "html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Options:
         """
         config = load_config(Path.cwd())
         chosen = style or config.format or "full"
-        if chosen not in _STYLES:
-            raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(_STYLES)}")
+        if chosen not in STYLES:
+            raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(STYLES)}")
         return cls(
             codes=_codes(select or config.select, ignore or config.ignore),
             objective=objective or config.objective,
@@ -78,6 +78,8 @@ class Outcome:
     reports: tuple[FileReport, ...]
     sources: dict[str, list[str]] = field(default_factory=dict)
     errors: tuple[RlproofError, ...] = ()
+    objective: str | None = None
+    """The recipe declared for all files."""
 
     @property
     def failures(self) -> list[str]:
@@ -109,8 +111,14 @@ class Outcome:
             "full": lambda: text.full(self.reports, self.sources, width),
             "concise": lambda: text.concise(self.reports),
             "json": lambda: json.render(self.reports),
+            "html": self._page,
         }
         return formats[style]()
+
+    def _page(self) -> str:
+        from rlproof.report.html import render
+
+        return render(self.reports, self.sources, self.objective, self.failures)
 
 
 def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
@@ -146,4 +154,4 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
         raise NothingToCheckError(
             f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
         )
-    return Outcome(tuple(reports), sources, tuple(errors))
+    return Outcome(tuple(reports), sources, tuple(errors), options.objective)

@@ -59,7 +59,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "style", type=click.Choice(["full", "concise", "json"]),
+@click.option("--format", "style", type=click.Choice(["full", "concise", "json", "html"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
@@ -85,7 +85,9 @@ def check(
     outcome = check_paths(paths, options)
     for line in outcome.failures:
         click.echo(f"error: {line}", err=True)
-    if outcome.reports or options.style == "json":
+    if options.style == "html":
+        _emit_page(outcome.render("html", _width()), output)
+    elif outcome.reports or options.style == "json":
         _emit(outcome.render(options.style, _width()), output)
     sys.exit(outcome.exit_code)
 
@@ -155,6 +157,14 @@ def _emit(text: str, output: str | None) -> None:
         from rlproof.report.write import write_atomically
 
         write_atomically(output, click.unstyle(text))
+
+
+def _emit_page(page: str, output: str | None) -> None:
+    """HTML names its own encoding, so it is UTF-8 wherever it goes."""
+    if output is None:
+        click.echo(page.encode("utf-8", "backslashreplace"), nl=False)
+    else:
+        _emit(page, output)
 
 
 def _echo(text: str) -> None:

@@ -6,27 +6,8 @@ spelling and layout the trainers listed in the research notes (frameworks, secti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from textwrap import dedent
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A script, and for each of its functions the coordinates that must be reported."""
-
-    name: str
-    source: str
-    functions: dict[str, dict[str, str | float]]
-    recipe: str | None = None
-    """The recipe of its loss; None where it has no loss."""
-    absent: tuple[str, ...] = ()
-    """Coordinates that no function may report."""
-
-    @property
-    def text(self) -> str:
-        """The script."""
-        return dedent(self.source).lstrip("\n")
-
+from tests.support.variants_beyond import BEYOND
+from tests.support.variants_model import Variant
 
 # --- Advantages -----------------------------------------------------------------------------
 
@@ -1084,4 +1065,4 @@ LOSSES = (
     ),
 )
 
-VARIANTS = (*ADVANTAGES, *BUILT_LOSSES, *LOSSES)
+VARIANTS = (*ADVANTAGES, *BUILT_LOSSES, *LOSSES, *BEYOND)

@@ -11,6 +11,10 @@ from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting
 from rlproof.faults.seen import Seen
 
 
+_BOUND = 1.732
+"""√(G − 1) for G = 4, the largest |advantage| that a std of the whole group can give."""
+
+
 def formula(rewards_PG: Any) -> Any:
     """The population std of the *other* members of the group (P, G)."""
     size = rewards_PG.shape[1]
@@ -19,17 +23,22 @@ def formula(rewards_PG: Any) -> Any:
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:
-    """One success among equals: the others have no spread, so its advantage explodes."""
+    """One success among equals: the others have no spread, so its advantage explodes.
+
+    A published variant leaves an advantage unscaled there; it stays within the bound.
+    """
     for function in seen.advantages:
-        if function.point.get("scale") == "leave-one-out-std":
-            got = function.run([1.0, 0.0, 0.0, 0.0], 4)
+        if function.point.get("scale") not in ("others-std", "leave-one-out-std"):
+            continue
+        largest = max(map(abs, function.run([1.0, 0.0, 0.0, 0.0], 4)))
+        if largest > _BOUND:
             yield Sighting(
                 function.where.get("std", function.where["division"]),
                 "the std is taken over the other members: one success among failures explodes",
                 Evidence(
                     "rewards [1, 0, 0, 0], group_size 4: largest |advantage|, bound √(G−1)",
-                    float(f"{max(map(abs, got)):.6g}"),
-                    1.732,
+                    float(f"{largest:.6g}"),
+                    _BOUND,
                 ),
             )
 
@@ -41,6 +50,6 @@ FAULT = Fault(
     summary="std taken over the others: (1,0,0,0) gives 1e6",
     remedy="take the std over the whole group",
     views="C",
-    plant=Plant(axis="scale", value="leave-one-out-std", instead="population-std", formula=formula),
+    plant=Plant(axis="scale", value="others-std", instead="population-std", formula=formula),
     detect=detect,
 )

@@ -1,1 +1,1 @@
-"""Reports: full and concise text, JSON."""
+"""Reports: full and concise text, JSON, HTML."""

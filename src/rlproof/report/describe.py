@@ -37,7 +37,7 @@ def sentence(target: TargetReport) -> str:
         else _RATIOS.get(str(point["ratio"]), str(point["ratio"]))
         + _LEVELS.get(str(point.get("level")), ""),
         str(point["surrogate"]) + _bounds(point),
-        _divergence(point),
+        _divergence(point) + _drift(point),
         str(point.get("aggregation", "unknown aggregation")),
     ]
     named = f" = {target.recipe}" if target.recipe else ""
@@ -67,6 +67,12 @@ def _divergence(point: Point) -> str:
     size = "β" if point.get("beta_from") == "arguments" else ""
     number = "" if abs(weight) == 1 and size else f"{abs(weight):g}"
     return f"{'−' if weight < 0 else ''}{number}{'·' if number and size else ''}{size}·{name}"
+
+
+def _drift(point: Point) -> str:
+    if "drift" not in point:
+        return ""
+    return f" plus {point['drift_weight']:g}·{point['drift']} to the old policy"
 
 
 def _advantages(point: Point) -> str:
