@@ -42,6 +42,16 @@ def test_axes_and_second_normalisations(tmp_path, body, expected):
 
 
 @pytest.mark.parametrize(
+    "doc", ["GDPO for one reward.", "Decoupled normalisation of rewards.", "Advantages, as gdpo."]
+)
+def test_the_second_normalisation_of_gdpo_is_published(tmp_path, doc):
+    twice = indent(f"a = {Z}\nreturn ((a - a.mean()) / (a.std() + eps)).ravel()", "    ")
+    text = FUNCTION.format(body=twice)
+    assert strong(check_text(tmp_path, text)) == ["ADV008"]
+    assert strong(check_text(tmp_path, text.replace("Advantages.", doc))) == []
+
+
+@pytest.mark.parametrize(
     ("body", "expected"),
     [
         # 0 · NaN is NaN: a matrix of group means reaches every group

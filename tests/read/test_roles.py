@@ -124,6 +124,17 @@ def test_plain_log_probs_beside_new_ones_are_old(old):
     assert slots(text, "pg_loss")[old] is Slot.OLD
 
 
+@pytest.mark.parametrize("old", ["proximal_logprobs", "prox_logp", "behave_logprobs"])
+def test_log_probs_of_the_proximal_or_the_behaviour_policy_are_old(old):
+    found = slots(define(f"actor_loss(logprobs, {old}, old_logprobs, advantages)"), "actor_loss")
+    assert (found["logprobs"], found[old]) == (Slot.NEW, Slot.OLD)
+
+
+def test_of_two_log_probs_that_nothing_tells_apart_the_second_is_unknown():
+    found = slots(define("loss(logprobs, teacher_logprobs, old_logprobs, advantages)"), "loss")
+    assert (found["logprobs"], found["teacher_logprobs"]) == (Slot.NEW, None)
+
+
 def test_eps_beside_a_clip_range_is_a_stabiliser():
     text = define("loss(logp, old_logp, advantages, mask, clip_eps=0.2, eps=1e-8)")
     assert slots(text, "loss")["eps"] is not Slot.CLIP

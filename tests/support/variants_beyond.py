@@ -27,7 +27,7 @@ BEYOND = (
             moved = (logprobs.exp() - inference_logprobs.exp()).detach()
             adv = advantages[:, None]
             out = torch.where(adv > 0, moved > high, moved < -low)
-            per_token = -(~out) * adv * log_ratio.exp() + 1e-3 * log_ratio**2
+            per_token = -adv * (~out) * log_ratio.exp() + 1e-3 * log_ratio**2
             return (per_token * loss_mask).sum() / loss_mask.sum()
         """,
         {"policy_loss": {"surrogate": "trust-region-tv", "drift": "k2", "drift_weight": 2e-3,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 _HARMFUL = 0.5  # of the advantage that a real difference of one std would give
@@ -25,7 +25,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 f"rewards [{trial.rewards[0]:g}] * {len(trial.rewards)}, one group: "
                 "largest |advantage|",
-                float(f"{size:.4g}"),
+                rounded(size, 4),
                 0.0,
             ),
             Severity.WARNING if size > _HARMFUL else Severity.NOTE,

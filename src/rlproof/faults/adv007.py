@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
-
 
 _BOUND = 1.732
 """√(G − 1) for G = 4, the largest |advantage| that a std of the whole group can give."""
@@ -37,7 +36,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 "the std is taken over the other members: one success among failures explodes",
                 Evidence(
                     "rewards [1, 0, 0, 0], group_size 4: largest |advantage|, bound √(G−1)",
-                    float(f"{largest:.6g}"),
+                    rounded(largest),
                     _BOUND,
                 ),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 _GROUP_STDS = {"population-std", "sample-std"}
@@ -40,8 +40,8 @@ def _in_losses(seen: Seen) -> Iterator[Sighting]:
                 Evidence(
                     "two rows of one token, ρ = 1: ∂loss/∂logp of the first row at A = (1, −1) "
                     "and at A = (2, −2)",
-                    [float(f"{x:.6g}") for x in slopes],
-                    [float(f"{factor * slopes[0]:.6g}") for factor in (1, 2)],
+                    [rounded(x) for x in slopes],
+                    [rounded(factor * slopes[0]) for factor in (1, 2)],
                 ),
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, LossSeen, Seen
 
 
@@ -17,7 +17,7 @@ def padded_column(count: int) -> Batch:
 def first_weight(loss: LossSeen, batch: Batch) -> float:
     """The gradient that reaches the first token, what A = 0 gives subtracted."""
     still = loss.run(batch.but(advantages=[0.0])).gradient[0][0]
-    return float(f"{loss.run(batch).gradient[0][0] - still:.6g}")
+    return rounded(loss.run(batch).gradient[0][0] - still)
 
 
 def width_evidence(loss: LossSeen) -> Evidence:

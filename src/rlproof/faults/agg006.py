@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen
 
 _OPEN = {"all-slots", "per-token"}  # a fault of its own; left to the caller
@@ -27,8 +27,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             f"({loss.facts['declared_recipe']}) takes a {' or '.join(declared)}",
             Evidence(
                 "rows of 1 and 2 tokens, A = (0, 1), ρ = 1, beta = 0: loss",
-                float(f"{got:.6g}"),
-                float(f"{meant:.6g}"),
+                rounded(got),
+                rounded(meant),
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen
 
 
@@ -19,7 +19,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         if outward > 0:
             continue
         batch = Batch([[log(0.5)]], [[log(0.5)]], [[log(0.25)]], [0.0], [[1]], beta=1.0)
-        got = float(f"{loss.run(batch).value:.6g}")
+        got = rounded(loss.run(batch).value)
         yield Sighting(
             loss.where["beta"] if "divergence coefficient" in loss.slots else loss.where["sign"],
             "the divergence is rewarded: moving away from the reference improves the objective",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, LossSeen, Seen
 
 _HALF, _QUARTER = [[log(0.5)]], [[log(0.25)]]
@@ -26,7 +26,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 "one token, A = 0, beta = 1, π_new = π_ref = 0.5; π_old goes from 0.5 to 0.25: "
                 "change of the loss",
-                float(f"{change:.6g}"),
+                rounded(change),
                 0.0,
             ),
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import GaugeSeen, Seen
 
 _HALF, _QUARTER = [[log(0.5)]], [[log(0.25)]]
@@ -30,9 +30,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             yield Sighting(
                 gauge.where["result"],
                 message,
-                Evidence(
-                    f"one token, π_new = 0.5, π_{name} = 0.25", float(f"{pair[0]:.6g}"), expected
-                ),
+                Evidence(f"one token, π_new = 0.5, π_{name} = 0.25", rounded(pair[0]), expected),
             )
 
 
@@ -54,12 +52,12 @@ def _wrong(
 ) -> tuple[str, float | str] | None:
     """Both below 0; or what is −k1; or one below 0 where the text says that none is."""
     if up < -1e-6 and down < -1e-6:
-        return "the estimate is below 0 on either side of the other policy", float(f"{-up:.6g}")
+        return "the estimate is below 0 on either side of the other policy", rounded(-up)
     swapped = abs(up + log(2)) < 1e-6 and abs(down - log(2)) < 1e-6
     if swapped and reference:
         return (
             "log π_ref − log π_new: its mean over tokens of the policy is minus the KL",
-            float(f"{log(2):.6g}"),
+            rounded(log(2)),
         )
     if min(up, down) < -1e-6 and re.search(_SAYS_K3, gauge.doc, re.IGNORECASE):
         return "below 0, though the text says k3, which can't be", "at least 0"

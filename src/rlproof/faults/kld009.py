@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen, ShapingSeen
 
 
@@ -23,8 +23,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 "one token, reward 0, beta = 1, π_new = 0.25, π_ref = 0.5: reward; expected: "
                 "with k1 = log π_new − log π_ref",
-                float(f"{_change(shaping):.6g}"),
-                float(f"{size * log(2):.6g}"),
+                rounded(_change(shaping)),
+                rounded(size * log(2)),
             ),
         )
 

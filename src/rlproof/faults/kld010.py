@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Answer, Batch, Seen
 
 _POLICY, _REFERENCE = (0.5, 0.3, 0.2), (0.2, 0.3, 0.5)
@@ -27,7 +27,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 "π = (.5, .3, .2), π_ref = (.2, .3, .5): expected ∂/∂logit₀ of the penalty at "
                 "beta = 1; expected: that of KL(π‖π_ref) = Σπ·log(π/π_ref)",
-                float(f"{expected_gradient:.4g}"),
+                rounded(expected_gradient, 4),
                 0.3207,  # π₀·(log(π₀/q₀) − KL) with KL = .27489 nats
             ),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, LossSeen, Seen
 
 _KNOWN = 1e-3
@@ -29,8 +29,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 f"one token, A = 0, beta = 1, d = log π_ref − log π_new = {gap:g}: loss, "
                 "where k3 = d²/2",
-                float(f"{got:.3g}"),
-                float(f"{expected:.3g}"),
+                rounded(got, 3),
+                rounded(expected, 3),
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log, sqrt
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
 
@@ -23,8 +23,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 f"logits {scorer.shown('ln 3')}, temperature 2: log-prob of token 0, whose "
                 f"probability is √3/(√3 + {others}){scorer.summed}",
-                float(f"{got[0]:.6g}"),
-                float(f"{right:.6g}"),
+                rounded(got[0]),
+                rounded(right),
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
 
@@ -28,8 +28,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 f"one row of two tokens 0; logits {scorer.shown('0')} in the first slot, "
                 f"{scorer.shown('ln 3')} in the second: first log-prob returned",
-                float(f"{got[0]:.6g}"),
-                float(f"{-scorer.sign * log(scorer.words):.6g}"),
+                rounded(got[0]),
+                rounded(-scorer.sign * log(scorer.words)),
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import exp, log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
 _LOGIT = 8.3
@@ -26,8 +26,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             "log-probs are computed in half precision: exp(new − old) inherits the error",
             Evidence(
                 f"logits {scorer.shown(f'{_LOGIT:g}')}: log-prob of token 1{scorer.summed}",
-                float(f"{got[0]:.6g}"),
-                float(f"{right:.6g}"),
+                rounded(got[0]),
+                rounded(right),
             ),
         )
 

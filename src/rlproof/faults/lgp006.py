@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
 _OVER = {"slots": "the slots of a row", "rows": "the rows", "everything": "the whole array"}
@@ -26,8 +26,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 f"2 rows of 3 slots, {scorer.words} words, all logits 0: log-probs of the "
                 "first row",
-                [float(f"{x:.5g}") for x in got],
-                [float(f"{right:.5g}")] * len(got),
+                [rounded(x, 5) for x in got],
+                [rounded(right, 5)] * len(got),
             ),
         )
 

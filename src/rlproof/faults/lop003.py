@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 
@@ -18,7 +18,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 Evidence(
                     "largest |new − ref| at the start of the second recorded rollout, after the "
                     "policy moved, nats",
-                    float(f"{found['gap']:.4g}"),
+                    rounded(found["gap"], 4),
                     "above 0.005",
                 ),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 
@@ -23,7 +23,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 f"the update moves {wrong} a {directions.pop()}: the sign of the step is wrong",
                 Evidence(
                     "loss of the same rows before and after one update at lr/100",
-                    [float(f"{before:.8g}"), float(f"{after:.8g}")],
+                    [rounded(before, 8), rounded(after, 8)],
                     "falling" if wrong == "up" else "rising",
                 ),
             )

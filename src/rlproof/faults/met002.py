@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import exp, log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import GaugeSeen, Seen
 
 _SLACK = 1e-4
@@ -35,8 +35,8 @@ def _of_logits(gauge: GaugeSeen) -> Iterator[Sighting]:
                 gauge.where["result"],
                 "the entropy of 4 words is below 0" if got < 0 else
                 "the entropy of 4 words is above ln 4",
-                Evidence(f"one token, logits {shown}: entropy", float(f"{got:.6g}"),
-                         float(f"{expected:.6g}")),
+                Evidence(f"one token, logits {shown}: entropy", rounded(got),
+                         rounded(expected)),
             )  # fmt: skip
             return
 
@@ -47,7 +47,7 @@ def _of_log_probs(gauge: GaugeSeen) -> Iterator[Sighting]:
         yield Sighting(
             gauge.where["result"],
             "an entropy below 0",
-            Evidence("one token of log-prob ln 0.5: entropy", float(f"{got:.6g}"), "at least 0"),
+            Evidence("one token of log-prob ln 0.5: entropy", rounded(got), "at least 0"),
         )
 
 

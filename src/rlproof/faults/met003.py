@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import log
 from typing import Any
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import GaugeSeen, Seen
 
 _QUARTER, _HALF = log(0.25), log(0.5)
@@ -28,8 +28,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 "padded slots are counted, though the mask is at hand",
                 Evidence(
                     f"{_shown(gauge)} in one real token, then with one padded slot behind it",
-                    float(f"{pair[1]:.6g}"),
-                    float(f"{pair[0]:.6g}"),
+                    rounded(pair[1]),
+                    rounded(pair[0]),
                 ),
             )
 

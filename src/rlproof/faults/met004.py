@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Place, Scoring, Seen
 
 
@@ -22,8 +22,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     f"logits {scorer.shown('ln 3')}: log-prob of token 0, whose probability is "
                     f"3/{total}"
                     f"{scorer.summed}",
-                    float(f"{got[0]:.6g}"),
-                    float(f"{scorer.times * log(3 / total):.6g}"),
+                    rounded(got[0]),
+                    rounded(scorer.times * log(3 / total)),
                 ),
             )
         elif scorer.facts["padded"] and scorer.point.get("sign") != "negative":
@@ -40,7 +40,7 @@ def _sentinel(padded: tuple[Scoring, list[list[float]]], where: Place) -> Iterat
             "is forgotten",
             Evidence(
                 f"two rows with mask {scoring.mask}: largest log-prob returned",
-                float(f"{max(found):.6g}"),
+                rounded(max(found)),
                 "at most 0",
             ),
             Severity.WARNING,

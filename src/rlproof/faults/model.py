@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 Value = float | str | list[float]
 
 
+def rounded(x: float, digits: int = 6) -> float:
+    """A number to so many significant digits: what a reader compares, without rounding noise."""
+    return float(f"{x:.{digits}g}") + 0.0  # and never −0
+
+
 class Severity(StrEnum):
     """How bad a finding is. Notes alone leave the exit code at 0."""
 

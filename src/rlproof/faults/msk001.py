@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen
 
 
@@ -26,7 +26,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 "one real and one padded slot, A = 1, beta = 0, clip wide; π_new of the padded "
                 "slot goes from 0.25 (ρ = 1) to 0.5 (ρ = 2); change of the loss",
-                float(f"{loss.run(moved).value - loss.run(batch).value:.6g}"),
+                rounded(loss.run(moved).value - loss.run(batch).value),
                 0.0,
             ),
         )

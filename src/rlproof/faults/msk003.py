@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, LossSeen, Seen
 
 _BOTH, _FIRST = [[1, 1]], [[1, 0]]
@@ -30,8 +30,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 Evidence(
                     f"two tokens, A = 1, π_new = π_old, first mask {first[0]}, second mask "
                     f"{second[0]}: ∂loss/∂logp of the first token",
-                    float(f"{got[0]:.6g}"),
-                    float(f"{expected[0]:.6g}"),
+                    rounded(got[0]),
+                    rounded(expected[0]),
                 ),
             )
             break

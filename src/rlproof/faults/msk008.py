@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf, log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, LossSeen, ScriptError, Seen
 
 
@@ -27,7 +27,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     "one real and one padded slot, A = -1, beta = 0, π_new = π_old = 0.5; log "
                     f"π_{where} of the padded slot is −inf: loss",
                     "not finite",
-                    float(f"{loss.run(alone).value:.6g}"),
+                    rounded(loss.run(alone).value),
                 ),
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen
 
 
@@ -21,7 +21,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         half = [[log(0.5)]]
         batch = Batch(half, half, half, [1.0], [[1]])
         still = loss.run(batch.but(advantages=[0.0])).value
-        got = float(f"{loss.run(batch).value - still:.6g}")
+        got = rounded(loss.run(batch).value - still)
         yield Sighting(
             loss.where["sign"],
             f"the surrogate is added to a {loss.declared} that is "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 
@@ -31,8 +31,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 f"{found['bound']:.4g}",
                 Evidence(
                     f"one token, π_new = π_old = 0.5, A = {found['sign']}, beta = 0: ∂loss/∂logp",
-                    float(f"{found['slope']:.6g}") + 0.0,
-                    float(f"{found['meant']:.6g}"),
+                    rounded(found["slope"]) + 0.0,
+                    rounded(found["meant"]),
                 ),
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen
 
 _CLIPS = {"clip range", "lower clip range", "upper clip range"}
@@ -27,8 +27,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             "the clip range is a parameter that changes nothing",
             Evidence(
                 "one token, ρ = e^1.9 = 6.69, A = 1, beta = 0: loss at clip range 0.2 and at 0.5",
-                [float(f"{x:.6g}") for x in got],
-                [float(f"{answer.value:.6g}") for answer in expected],
+                [rounded(x) for x in got],
+                [rounded(answer.value) for answer in expected],
             ),
         )
 

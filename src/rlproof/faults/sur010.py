@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 
@@ -20,8 +20,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 Evidence(
                     "rows of 1, 3 and 2 tokens, A = 1, ρ = 1: ∂loss/∂logp of a token in the rows "
                     "of 1 and of 2 tokens",
-                    [float(f"{x:.6g}") for x in (one, two)],
-                    [float(f"{one:.6g}")] * 2,
+                    [rounded(x) for x in (one, two)],
+                    [rounded(one)] * 2,
                 ),
             )
 

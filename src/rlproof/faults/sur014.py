@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 
@@ -18,7 +18,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 "smaller of two different scales is taken",
                 Evidence(
                     "two rows of one token, ρ = 1: loss at A = (3, −1) plus loss at A = (−3, 1)",
-                    float(f"{found:.6g}"),
+                    rounded(found),
                     0.0,
                 ),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Seen
 
 
@@ -19,7 +19,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 Evidence(
                     "two rows of one token, A = (1, 0); the ratio of the second row goes from 1 "
                     "to 1.21, the first stays at 1: change of the loss",
-                    float(f"{change:.6g}"),
+                    rounded(change),
                     0.0,
                 ),
             )

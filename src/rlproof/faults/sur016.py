@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen
 
 
@@ -26,8 +26,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             Evidence(
                 "one token, A = 1, beta = 0, π_new = 0.5, sampled by that very policy, "
                 "π_ref = 0.25: part of the loss due to A",
-                float(f"{got:.6g}"),
-                float(f"{expected:.6g}"),
+                rounded(got),
+                rounded(expected),
             ),
         )
 

@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from rlproof.bind.advantages import AdvantagesImplementation
+from rlproof.faults.model import rounded
 from rlproof.faults.seen import AdvantagesSeen, Place, Point
 from rlproof.judge.axes import values
 from rlproof.judge.groups import group_facts
@@ -93,7 +94,7 @@ def identify(seen: AdvantagesObservation) -> dict[str, str | float]:
     if factor < 0:
         point["sign"] = "inverted"
     if abs(abs(factor) - 1) > _TOLERANCE:
-        point["factor"] = float(f"{abs(factor):.4g}")
+        point["factor"] = rounded(abs(factor), 4)
     if scale in _STABILISED:
         point |= _stabiliser(seen.close, baseline, scale)
     return point
@@ -130,9 +131,9 @@ def _stabiliser(close: tuple[Trial, ...], baseline: str, scale: str) -> dict[str
     if max(map(abs, added)) < 1e-12:
         return {"eps": 0.0}
     if abs(added[0] - added[1]) <= 0.02 * abs(added[0]):
-        return {"eps": float(f"{added[1]:.3g}"), "eps_place": "std + eps"}
+        return {"eps": rounded(added[1], 3), "eps_place": "std + eps"}
     if inside[1] and abs(inside[0] - inside[1]) <= 0.02 * inside[1]:
-        return {"eps": float(f"{inside[1] ** 2:.3g}"), "eps_place": "sqrt(var + eps)"}
+        return {"eps": rounded(inside[1] ** 2, 3), "eps_place": "sqrt(var + eps)"}
     return {}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlproof.bind.loss import LossImplementation
+from rlproof.faults.model import rounded
 from rlproof.faults.seen import Place
 from rlproof.probe.bounds import NEAR, near_one, pull_below
 from rlproof.read.anatomy import picker
@@ -36,7 +37,7 @@ def _open_below(loss: LossImplementation) -> Iterator[Fact]:
         off = value == 1 and objective_slot(name) is Slot.CLIP_LOW
         pull = None if off or value < 1 else pull_below(loss)
         if pull:
-            fact = {"name": name, "value": value, "pull": float(f"{pull:.6g}")}
+            fact = {"name": name, "value": value, "pull": rounded(pull)}
             yield place(loss.target.name, written), {"open_below": fact}
 
 

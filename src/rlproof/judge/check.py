@@ -15,7 +15,7 @@ from rlproof.bind.loss import LossImplementation
 from rlproof.bind.metric import MetricImplementation
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
 from rlproof.bind.shaping import ShapingImplementation
-from rlproof.faults.model import Severity
+from rlproof.faults.model import Severity, rounded
 from rlproof.faults.seen import (
     AdvantagesSeen,
     Batch,
@@ -298,7 +298,7 @@ class _Check:
         after = answer["after"].get(theta.name)
         raised = answer.get("error", {}).get("type") == "ArithmeticError"
         if raised and same_shape(after, table) and after != table:
-            shifted = float(f"{after[0][0]:.8g}")
+            shifted = rounded(after[0][0], 8)
             where = place(target.name, target.node)
             spot = Place(target.name, where.line, where.line, where.col, where.col + 4)
             self.other.append((spot, {"shifted": shifted}))

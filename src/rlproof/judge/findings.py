@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting, rounded
 from rlproof.faults.registry import catalogue
 from rlproof.faults.seen import Batch, LossSeen, Place, Point, ScriptError, Seen
 
@@ -108,10 +108,10 @@ def smallest_case(loss: LossSeen, axis: str, value: str) -> Evidence | None:
     for label, batch in _divergence_cases() if axis == "divergence" else _surrogate_cases(loss):
         got, expected = loss.run(batch), loss.predict(repaired, batch)
         if _differ(got.value, expected.value):
-            return Evidence(f"{label}: loss", _round(got.value), _round(expected.value))
+            return Evidence(f"{label}: loss", rounded(got.value), rounded(expected.value))
         slope, meant = got.gradient[0][0], expected.gradient[0][0]
         if slopes is None and _differ(slope, meant):
-            slopes = Evidence(f"{label}: ∂loss/∂logp", _round(slope), _round(meant))
+            slopes = Evidence(f"{label}: ∂loss/∂logp", rounded(slope), rounded(meant))
     return slopes
 
 
@@ -136,7 +136,3 @@ def _divergence_cases() -> Iterator[tuple[str, Batch]]:
 
 def _differ(got: float, expected: float) -> bool:
     return abs(got - expected) > _NOTICEABLE * max(1.0, abs(expected))
-
-
-def _round(x: float) -> float:
-    return float(f"{x:.6g}") + 0.0

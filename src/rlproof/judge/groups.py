@@ -40,7 +40,7 @@ def group_facts(
     grouped, twice = point.get("baseline") in _GROUPED, _normalised_twice(groups)
     return {
         "settled": groups.settled,
-        "normalised_twice": twice,
+        "normalised_twice": twice and not _is_decoupled(function.target),
         "wrong_axis": _wrong_axis(function, groups, seen),
         "spreads_missing": _spread(function, groups, point) if grouped and not twice else None,
         "one_member": _one_member(function, seen) if grouped else None,
@@ -61,6 +61,15 @@ def _normalised_twice(groups: GroupsObservation) -> bool:
     own = _near(stretched[1] / pairs[1], 1.0)
     zero = max(map(abs, settled[2:])) < _TOLERANCE
     return own and zero and _near(settled[1] / pairs[1], 2**0.5)
+
+
+def _is_decoupled(target: Target) -> bool:
+    """Whether it says that it is GDPO: a z-score of the batch after those of several rewards."""
+    return bool(re.search(r"\bgdpo\b|decoupled", _text(target), re.IGNORECASE))
+
+
+def _text(target: Target) -> str:
+    return f"{target.name.replace('_', ' ')} {target.doc}"
 
 
 def _near(got: float, expected: float) -> bool:

@@ -14,6 +14,7 @@ from math import log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from rlproof.faults.model import rounded
 from rlproof.faults.seen import Answer, Batch, Point
 from rlproof.judge.axes import RATIO_WEIGHTED, values
 from rlproof.judge.evaluate import evaluate
@@ -53,7 +54,7 @@ def identify(
         point |= {"ratio": term.names[0], "surrogate": term.names[1]}
         point |= _clip_coordinates(term, seen, takes_clip)
         point["surrogate_weight"] = float(np.sign(term.factor))
-        point["factor"] = _clean(abs(term.factor))
+        point["factor"] = rounded(abs(term.factor))
     point |= _divergence_coordinates(seen, takes_beta, float(point.get("factor", 1.0)))
     point |= _drift_coordinates(seen.drift, float(point.get("factor", 1.0)))
     if weights := _aggregation(seen):
@@ -144,11 +145,11 @@ def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
     steep, steep_bad = grid.slope[grid.adv > 0] / unit, grid.slope[grid.adv < 0] / unit
     tops = (good.max(), -bad.min(), steep.max(), -steep_bad.min())
     bottoms = (-bad.max(), good.min(), -steep_bad.max(), steep.min())
-    highs = {_clean(x - 1) for x in tops if x > 1}
-    lows = {_clean(1 - x) if x > _UNBOUNDED else 1.0 for x in bottoms if 0 < x < 1}
+    highs = {rounded(x - 1) for x in tops if x > 1}
+    lows = {rounded(1 - x) if x > _UNBOUNDED else 1.0 for x in bottoms if 0 < x < 1}
     low = [EPS] if given[0] else sorted(lows) or [EPS]
     high = [EPS] if given[1] else sorted(highs) or [EPS]
-    caps = dict.fromkeys([_clean(-bad.min()), _clean(-steep_bad.min())])
+    caps = dict.fromkeys([rounded(-bad.min()), rounded(-steep_bad.min())])
     gates = [_gate(float(good.max())), _gate(float(-bad.min()))]
     bounds = [
         Clip(a, b, cap if cap > 1.05 * (1 + b) else _NO_CAP, "delta", gates[0], gates[1])
@@ -166,12 +167,7 @@ def _gate(top: float) -> float:
         middle = (low + high) / 2
         value = 4 / middle / (1 + np.exp(-middle * reach))
         low, high = (middle, high) if value > top else (low, middle)
-    return _clean(low)
-
-
-def _clean(x: float) -> float:
-    """Strip the rounding of a finite difference from a number meant to be read."""
-    return float(f"{float(x):.6g}")
+    return rounded(low)
 
 
 def _clip_coordinates(
@@ -219,7 +215,7 @@ def _divergence_coordinates(
     follows = takes_beta and (seen.other_beta is None or abs(seen.other_beta - 2) < 1e-3)
     return {
         "divergence": best.names[0],
-        "divergence_weight": _clean(best.factor / scale),
+        "divergence_weight": rounded(best.factor / scale),
         "beta_from": "arguments" if follows else "constant",
     }
 
@@ -236,7 +232,7 @@ def _drift_coordinates(grid: Grid, scale: float) -> dict[str, str | float]:
     best = _best(fits)
     if best is None:
         return {}
-    return {"drift": best.names[0], "drift_weight": _clean(best.factor / scale)}
+    return {"drift": best.names[0], "drift_weight": rounded(best.factor / scale)}
 
 
 def _aggregation(seen: LossObservation) -> str | None:
@@ -318,6 +314,6 @@ def _in_logs(point: Point) -> Iterator[Point]:
             "level": "geometric-of-clipped",
             "surrogate": "unclipped",
             "clip_convention": "log",
-            "clip_low": _clean(-log1p(-low)),
-            "clip_high": _clean(log1p(high)),
+            "clip_low": rounded(-log1p(-low)),
+            "clip_high": rounded(log1p(high)),
         }

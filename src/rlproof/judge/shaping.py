@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlproof.bind.shaping import ShapingImplementation
+from rlproof.faults.model import rounded
 from rlproof.faults.seen import Batch
 from rlproof.space.divergences import ESTIMATORS
 
@@ -47,7 +48,7 @@ def judge(function: ShapingImplementation) -> dict[str, str | float]:
                     "divergence": name,
                     "place": "reward",
                     "reduction": reduction,
-                    "divergence_weight": float(f"{factor:.4g}"),
+                    "divergence_weight": rounded(factor, 4),
                 }
     return {}
 

@@ -48,8 +48,10 @@ _LOGP = {
     "logp", "logps", "logprob", "logprobs", "lp", "lps", "logpi", "logpis", "ll", "lprobs",
     "nll", "nlls", "loglik", "loglikelihood", "loglikelihoods",
 }  # fmt: skip
-_OLD = {"old", "behavior", "behaviour", "rollout", "sampler", "sampling", "sampled", "mu", "prev",
-        "previous", "before", "gen", "generation", "stale"}  # fmt: skip
+_OLD = {
+    "old", "behave", "behavior", "behaviour", "rollout", "sampler", "sampling", "sampled", "mu",
+    "prev", "previous", "before", "gen", "generation", "stale", "proximal", "prox", "inference",
+}  # fmt: skip
 _REF = {"ref", "reference", "base", "sft", "init", "initial", "frozen", "anchor"}
 _NEW = {"new", "cur", "curr", "current", "policy", "pi", "theta", "actor", "now"}
 _ADVANTAGE = {"adv", "advs", "advantage", "advantages", "A"}

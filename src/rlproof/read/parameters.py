@@ -82,13 +82,17 @@ def _without_letters(parameter: Parameter) -> Parameter:
 
 
 def _apart(found: list[Parameter]) -> list[Parameter]:
-    """Plain log-probs beside others that are called new are those of the rollout."""
+    """Plain log-probs beside others that are called new are those of the rollout.
+
+    Of any others the first are the new ones: what the rest is, their names don't say.
+    """
     new = [p for p in found if p.slot is Slot.NEW]
     plain = [p for p in new if not says_new(p.name)]
     has_old = any(p.slot is Slot.OLD for p in found)
-    if len(new) != 2 or len(plain) != 1 or has_old:
-        return found
-    return [replace(p, slot=Slot.OLD) if p in plain else p for p in found]
+    if len(new) == 2 and len(plain) == 1 and not has_old:
+        return [replace(p, slot=Slot.OLD) if p in plain else p for p in found]
+    first = next((p for p in new if says_new(p.name)), new[0] if new else None)
+    return [replace(p, slot=None) if p in new and p is not first else p for p in found]
 
 
 def _fill(found: list[Parameter], node: FunctionNode, sites: CallSites | None) -> list[Parameter]:
