@@ -1,6 +1,7 @@
 """Value and gradient of any point of the space, faulty points included.
 
-L = Σ_bt w_bt·(a·s_bt + c·β·d_bt + e·q_bt) with the surrogate s, the divergence d, slot weights w,
+L = Σ_bt w_bt·(a·s_bt + c·β·d_bt + e·q_bt) with the surrogate s, the divergence d, slot weights w
+(those of d may be its own),
 a = `surrogate_weight` (−1 in a loss), c = `divergence_weight` (+1 in a loss) and a penalty q on
 the drift from the old policy, of weight e = `drift_weight`.
 Shapes: B rows, T slots.
@@ -30,12 +31,17 @@ def evaluate(point: Point, batch: Batch) -> Answer:
     sign = float(point["surrogate_weight"])
     with np.errstate(all="ignore"):
         term, slope, pull = _surrogate(point, batch, mask)
-        penalty, penalty_slope = (
-            a + b for a, b in zip(_divergence(point, batch), _drift(point, batch), strict=True)
-        )
         weights = slot_weights(point, mask)
-        value = _sum_where(weights, sign * term + penalty)
-        gradient = sign * pull(_masked(weights, slope)) + _masked(weights, penalty_slope)
+        value = _sum_where(weights, sign * term)
+        gradient = sign * pull(_masked(weights, slope))
+        own = point.get("divergence_aggregation", point.get("aggregation", "token-mean"))
+        for (penalty, penalty_slope), aggregation in (
+            (_divergence(point, batch), own),
+            (_drift(point, batch), point.get("aggregation", "token-mean")),
+        ):
+            weights = slot_weights({**point, "aggregation": aggregation}, mask)
+            value += _sum_where(weights, penalty)
+            gradient = gradient + _masked(weights, penalty_slope)
     return Answer(value, gradient.tolist())
 
 

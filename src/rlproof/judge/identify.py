@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rlproof.faults.model import rounded
 from rlproof.faults.seen import Answer, Batch, Point
-from rlproof.judge.axes import RATIO_WEIGHTED, values
+from rlproof.judge.axes import RATIO_WEIGHTED, is_published, values
 from rlproof.judge.evaluate import evaluate
 from rlproof.probe.loss import EPS, FAR, Grid, LossObservation, Weights
 from rlproof.space.surrogates import Clip
@@ -61,7 +61,10 @@ def identify(
         point["aggregation"] = _CONSTANT.get(weights, weights) if _is_scaled(point) else weights
         point["padding"] = _padding(seen.weights.surrogate, seen)
     if term and weights:
+        point |= _divergence_aggregation(point, seen)
         _settle_level(point, seen)
+        if point.get("divergence_aggregation") == point["aggregation"]:
+            del point["divergence_aggregation"]
         _settle_weighting(point, seen)
     return point
 
@@ -239,13 +242,34 @@ def _aggregation(seen: LossObservation) -> str | None:
     """The published or faulty slot weights that fit both widths."""
     if abs(seen.unit) < _ZERO:
         return None
+    return next(_fitting([(w.surrogate / seen.unit, w) for w in (seen.weights, seen.wider)]), None)
+
+
+def _fitting(measured: list[tuple[Array, Weights]]) -> Iterator[str]:
+    """The aggregations whose weights of real slots are the measured ones."""
     for name, formula in values("aggregation").items():
-        if all(
-            _relative(_real(w.surrogate / seen.unit, w), _real(formula(w.mask), w)) < TOLERANCE
-            for w in (seen.weights, seen.wider)
-        ):
-            return name
-    return None
+        if all(_relative(_real(m, w), _real(formula(w.mask), w)) < TOLERANCE for m, w in measured):
+            yield name
+
+
+def _divergence_aggregation(point: Point, seen: LossObservation) -> dict[str, str | float]:
+    """The slot weights of the divergence, where they are not those of the surrogate."""
+    name = str(point.get("divergence", "none"))
+    if name == "none":
+        return {}
+    at = seen.weights.at
+    slope = values("divergence")[name](np.array([at[0]]), np.array([at[1]]))[1][0]
+    unit = float(point["factor"]) * float(point["divergence_weight"]) * slope
+    if abs(unit) < _ZERO:
+        return {}
+    fitting = list(_fitting([(w.divergence / unit, w) for w in (seen.weights, seen.wider)]))
+    if (
+        not fitting
+        or point["aggregation"] in fitting
+        or not is_published("aggregation", fitting[0])
+    ):
+        return {}
+    return {"divergence_aggregation": fitting[0]}
 
 
 def _real(weights: Array, of: Weights) -> Array:

@@ -58,8 +58,11 @@ def _divergence(objective: Objective) -> dict[str, str | float]:
     suffix = {"straight-through-k2": "-straight-through", "naive": ""}.get(
         kl.gradient, f"-{kl.gradient}"
     )
-    return {
+    point: dict[str, str | float] = {
         "divergence": f"{kl.estimator}{suffix}",
         "divergence_weight": 1.0,
         "beta_from": "arguments",
     }
+    if kl.aggregation not in ("same", objective.aggregation):
+        point["divergence_aggregation"] = kl.aggregation
+    return point

@@ -36,6 +36,7 @@ _OLD = (-1.0, -2.0)
 _STEPS = (-1.6, -0.6, -0.33, -0.1, 0.1, 0.26, 0.52, 0.9)
 FAR = ((-3.0, -3.0), (-3.0, 2.4), (-5.5, 5.0), (-0.5, -2.5))
 """(log π_old, step): far beyond any cap, for the right ratio (0.05 to 148) and for wrong ones."""
+_AT = (-1.0, -0.5)  # log π_new and log π_ref where slots are weighed
 _REF_STEPS = (-0.8, -0.3, 0.4, 1.1)
 
 
@@ -58,6 +59,8 @@ class Weights:
     mask: Array
     surrogate: Array
     divergence: Array
+    at: tuple[float, float]
+    """log π_new and log π_ref where the divergence was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +145,7 @@ def ratio_is_to_reference(loss: LossImplementation) -> bool:
     return abs((values[0] - values[1]) - (values[2] - values[3])) > 1e-6
 
 
-def _surrogate_grids(
-    loss: LossImplementation, eps: float, against_ref: bool
-) -> tuple[Grid, Grid]:
+def _surrogate_grids(loss: LossImplementation, eps: float, against_ref: bool) -> tuple[Grid, Grid]:
     """What the advantage adds to the loss, and what is there without one."""
     places = [*product(_OLD, _STEPS), *FAR]
     points = [(old, old + step, adv) for (old, step), adv in product(places, (1.0, -1.0))]
@@ -198,16 +199,16 @@ def _unit(loss: LossImplementation) -> tuple[float, float]:
 def _weights(loss: LossImplementation, width: int, push: float, masked: bool) -> Weights:
     mask = _mask(width, masked)
     lengths = [sum(row) for row in mask]
-    rows = [[-1.0] * width for _ in lengths]
+    rows = [[_AT[0]] * width for _ in lengths]
     flat = Batch(rows, rows, rows, [0.0] * len(lengths), mask)
-    ref = [[-0.5] * width for _ in lengths]
+    ref = [[_AT[1]] * width for _ in lengths]
     raised, still, pulled = (
         np.array(answer.gradient)
         for answer in loss.many(
             [flat.but(advantages=[push] * len(lengths)), flat, flat.but(ref=ref, beta=1.0)]
         )
     )
-    return Weights(np.array(mask, dtype=float), (raised - still) / push, pulled)
+    return Weights(np.array(mask, dtype=float), (raised - still) / push, pulled, _AT)
 
 
 def _pair() -> Batch:

@@ -66,7 +66,8 @@ def _divergence(point: Point) -> str:
     weight = float(point["divergence_weight"])
     size = "β" if point.get("beta_from") == "arguments" else ""
     number = "" if abs(weight) == 1 and size else f"{abs(weight):g}"
-    return f"{'−' if weight < 0 else ''}{number}{'·' if number and size else ''}{size}·{name}"
+    own = f" by {point['divergence_aggregation']}" if "divergence_aggregation" in point else ""
+    return f"{'−' if weight < 0 else ''}{number}{'·' if number and size else ''}{size}·{name}{own}"
 
 
 def _drift(point: Point) -> str:

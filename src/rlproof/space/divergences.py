@@ -74,16 +74,20 @@ def absolute(new: Array, ref: Array) -> Pair:
     return xp.abs(new - ref), xp.sign(new - ref)
 
 
-def k3_straight_through(new: Array, ref: Array) -> Pair:
-    """The value of k3 with the slope of k2, log π_new − log π_ref."""
-    value, gap = k3(new, ref)[0], new - ref
-    return stop_gradient(value) + (gap**2 - stop_gradient(gap**2)) / 2, gap
+def straight_through(estimator: DivergenceFormula) -> DivergenceFormula:
+    """The value of an estimator with the slope of k2, log π_new − log π_ref."""
+
+    def with_slope_of_k2(new: Array, ref: Array) -> Pair:
+        value, gap = estimator(new, ref)[0], new - ref
+        return stop_gradient(value) + (gap**2 - stop_gradient(gap**2)) / 2, gap
+
+    return with_slope_of_k2
 
 
 def score_weighted(estimator: DivergenceFormula) -> DivergenceFormula:
     """d·exp(x − stop_gradient(x)), whose slope is d′ + d.
 
-    For k3 that is log π_new − log π_ref: the same function as `k3_straight_through`.
+    For k3 that is log π_new − log π_ref: the same function as `straight_through(k3)`.
     """
 
     def weighted(new: Array, ref: Array) -> Pair:
@@ -97,8 +101,10 @@ PUBLISHED: dict[str, DivergenceFormula] = {
     "k3": k3,
     "k2": k2,
     "absolute": absolute,
-    "k3-straight-through": k3_straight_through,
+    "k3-straight-through": straight_through(k3),
     "k1-score-weighted": score_weighted(k1),
+    "k1-straight-through": straight_through(k1),
+    "absolute-straight-through": straight_through(absolute),
 }
 ESTIMATORS: dict[str, DivergenceFormula] = {"k1": k1, "k2": k2, "k3": k3, "absolute": absolute}
 """The estimators of an `Objective`; its gradient mode is a coordinate of its own."""

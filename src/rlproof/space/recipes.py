@@ -37,7 +37,9 @@ class Recipe:
 
         A recipe that is all about the advantages needs them known.
         """
-        if self.needs not in point or ("drift" in point) != ("drift" in self.coordinates):
+        if self.needs not in point or "divergence_aggregation" in point:
+            return False
+        if ("drift" in point) != ("drift" in self.coordinates):
             return False
         for axis, allowed in self.coordinates.items():
             if axis in point and point[axis] not in allowed:
