@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import SimpleNamespace
@@ -138,7 +139,68 @@ def rejections() -> list[Case]:
     ]
 
 
-CASES = [*losses(), *rejections()]
+AGGREGATES = {"sum": "sequence-sum", "mean": "sequence-mean", "max": "sequence-max"}
+UPPER = {"ratio": 1.3, "kl_k1": 0.25, "kl_k2": 0.25}
+
+
+def metrics() -> list[Case]:
+    """rejection_sampling with every metric but kl_k3; what is kept has the token ratio."""
+    levels = {("token", "mean"): "token"}
+    levels |= {("sequence", agg): level for agg, level in AGGREGATES.items()}
+    cases = []
+    for (level, agg), ours in levels.items():
+        for metric in ("kl_k1", "kl_k2"):
+            upper = UPPER[metric]
+            # the difference of log-probs, in log space, is the ratio
+            kept = {"high": math.exp(upper)} if metric == "kl_k1" else {"high": upper}
+            how = Mismatch("mask", ours, carried="token", **kept)
+            how = how if metric == "kl_k1" else replace(how, low=-math.inf, statistic="k2")
+            option = f"level={level}" if level == "token" else f"level={level}, agg={agg}"
+            cases.append(
+                Case(
+                    f"rejection_sampling metric={metric}, {option}, upper={upper}",
+                    PPO.but(mismatch=how),
+                    rejection={"metric": metric, "level": level, "agg": agg, "upper": upper},
+                    note="rejected tokens stay in the denominator",
+                )
+            )
+    return cases
+
+
+def two_statistics() -> list[Case]:
+    """metric=ratio with agg=sum or max: the bound is on one statistic, the weight another."""
+    mean = Mismatch("truncate", "sequence-mean", high=math.inf)
+    return [
+        *(
+            Case(
+                f"rejection_sampling metric=ratio, level=sequence, agg={agg}, upper=1.3",
+                PPO.but(mismatch=mean, rejection=Mismatch("mask", level, 0.0, 1.3, "none")),
+                rejection={"level": "sequence", "agg": agg, "upper": 1.3},
+                note="the weight is the geometric mean of the row",
+            )
+            for agg, level in AGGREGATES.items()
+            if agg != "mean"
+        ),
+        *(
+            Case(
+                f"importance_sampling_level=sequence with rejection_sampling metric={metric}, "
+                "level=token",
+                GSPO.but(rejection=replace(how, counted=False)),
+                SEQUENCE,
+                {"metric": metric, "lower": lower, "upper": upper},
+                {"count_all": True},
+                note="the ratio of the row is over what is kept, the denominator over all tokens",
+            )
+            for metric, lower, upper, how in (
+                ("ratio", 0.8, 1.3, Mismatch("mask", "token", 0.8, 1.3)),
+                ("kl_k2", None, 0.1, Mismatch("mask", "token", -math.inf, 0.1, "token",
+                                              statistic="k2")),
+            )
+        ),
+    ]  # fmt: skip
+
+
+CASES = [*losses(), *rejections(), *metrics(), *two_statistics()]
 
 
 @cache
@@ -198,10 +260,21 @@ def areal_loss(case: Case, batch: Batch, *, packed: bool = False) -> Loss:
 
 @pytest.mark.parametrize("case", CASES, ids=[case.option for case in CASES])
 def test_an_areal_loss_is_a_point_of_the_space(case: Case) -> None:
+    plain, acts = case.objective.but(mismatch=Mismatch(), rejection=Mismatch()), 0.0
     for seed in SEEDS:
-        batch = random_batch(seed, **case.batch)
+        batch = case_batch(case, seed)
         assert_equal(case.objective, batch, areal_loss(case, batch))
         assert_equal(case.objective, batch, areal_loss(case, batch, packed=True))
+        acts = max(acts, *gap(plain, batch, areal_loss(case, batch)))
+    assert acts > 1e-3 or not case.rejection
+
+
+def case_batch(case: Case, seed: int) -> Batch:
+    """A random batch; the tokens that a rejection leaves may be fewer than those that count."""
+    options = dict(case.batch)
+    count_all = options.pop("count_all", False)
+    batch = random_batch(seed, **options)
+    return replace(batch, scope=Scope(tokens=float(batch.mask.sum()))) if count_all else batch
 
 
 # What is no point of the space, and by how much.
@@ -219,87 +292,38 @@ def test_areal_gspo_averages_the_advantages_of_a_row() -> None:
     assert apart > 1e-2
 
 
-def test_areal_gspo_leaves_rejected_tokens_out_of_the_ratio() -> None:
-    """The geometric mean is over the kept tokens, the denominator over all."""
-    rejection = {"level": "token", "action": "mask", "lower": 0.8, "upper": 1.3}
-    objective = GSPO.but(mismatch=Mismatch("mask", "token", 0.8, 1.3))
-    case = Case("", objective, SEQUENCE, rejection)
-    apart = 0.0
-    for seed in SEEDS:
-        batch = random_batch(seed)
-        ratio = torch.exp(batch.old - batch.sampler)
-        kept = batch.mask * (ratio >= 0.8) * (ratio <= 1.3)
-        scope = Scope(tokens=float(batch.mask.sum()))
-        assert_equal(objective, replace(batch, mask=kept, scope=scope), areal_loss(case, batch))
-        apart = max(apart, gap(objective, batch, areal_loss(case, batch)).value)
-    assert apart > 1e-2
-
-
-def geometric(gaps: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    mean = (gaps * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
-    return mean.expand_as(gaps)
-
-
 def reduced(values: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
     """One number for each row with tokens; 0 for others."""
     if how == "max":
         highest = values.masked_fill(mask == 0, -torch.inf).max(1, keepdim=True).values
         return torch.where(mask.sum(1, keepdim=True) > 0, highest, 0.0).expand_as(values)
-    total = (values * mask).sum(1, keepdim=True).expand_as(values)
-    return total if how == "sum" else geometric(values, mask)
+    total = (values * mask).sum(1, keepdim=True)
+    total = total / mask.sum(1, keepdim=True).clamp(min=1) if how == "mean" else total
+    return total.expand_as(values)
 
 
-METRICS = {  # g = log π_prox − log π_behave
-    "ratio": lambda g: g,
-    "kl_k1": lambda g: g,
-    "kl_k2": lambda g: g**2 / 2,
-    "kl_k3": lambda g: torch.exp(-g) - 1 + g,
-}
-
-
-def weights(batch: Batch, metric: str, level: str, agg: str, upper: float) -> torch.Tensor:
-    """What AReaL multiplies by under action=mask, from its description."""
-    gaps = batch.old - batch.sampler
-    statistic = METRICS[metric](gaps)
-    if level == "sequence":
-        statistic = reduced(statistic, batch.mask, agg)
-    kept = (statistic.exp() if metric == "ratio" else statistic) <= upper
-    by_row = level == "sequence" and metric == "ratio"
-    return kept * torch.exp(geometric(gaps, batch.mask) if by_row else gaps)
-
-
-REJECTIONS = [
-    *((metric, "token", "mean") for metric in ("kl_k1", "kl_k2", "kl_k3")),
-    *((metric, "sequence", agg) for metric in METRICS for agg in ("sum", "mean", "max")),
-]
-
-
-@pytest.mark.parametrize(("metric", "level", "agg"), REJECTIONS)
-def test_areal_rejects_by_a_metric_like_an_advantage_of_zero(
-    metric: str, level: str, agg: str
-) -> None:
-    """`Mismatch` knows neither a divergence nor the largest ratio, nor both a sum and a mean."""
-    upper = 1.3 if metric == "ratio" else 0.25
-    case = Case("", PPO, {}, {"metric": metric, "level": level, "agg": agg, "upper": upper})
-    some = [0, 0]
-    for seed in SEEDS:
-        batch = random_batch(seed)
-        weight = weights(batch, metric, level, agg, upper)
+@pytest.mark.parametrize(
+    ("level", "agg"), [("token", "mean"), *(("sequence", agg) for agg in AGGREGATES)]
+)
+def test_areal_rejects_by_a_k3_from_the_other_side(level: str, agg: str) -> None:
+    """Its kl_k3 is 1/ρ − 1 + log ρ with ρ = π_prox/π_behave; that of `Mismatch` is that of 1/ρ."""
+    rejection = {"metric": "kl_k3", "level": level, "agg": agg, "upper": 0.25}
+    case, some, apart = Case("", PPO, {}, rejection), [0, 0], 0.0
+    ours = "token" if level == "token" else AGGREGATES[agg]
+    k3 = Mismatch("mask", ours, -math.inf, 0.25, "token", statistic="k3")
+    for batch in batches():
+        gaps = batch.old - batch.sampler
+        statistic = torch.exp(-gaps) - 1 + gaps
+        statistic = statistic if level == "token" else reduced(statistic, batch.mask, agg)
+        weight = (statistic <= 0.25) * torch.exp(gaps)
         for kept in (False, True):
             some[kept] += int((((weight > 0) == kept) & (batch.mask > 0)).sum())
         weighted = replace(batch, advantages=batch.advantages[:, None] * weight)
         assert_equal(PPO, weighted, areal_loss(case, batch))
         assert_equal(PPO, weighted, areal_loss(case, batch, packed=True))
+        apart = max(apart, *gap(PPO.but(mismatch=k3), batch, areal_loss(case, batch)))
     assert min(some) > 5
-
-
-def test_areal_carries_the_geometric_mean_where_a_product_rejects() -> None:
-    """metric=ratio, agg=sum: the bound is on the product, the weight is the geometric mean."""
-    rejection = {"level": "sequence", "action": "mask", "agg": "sum", "upper": 1.3}
-    objective = PPO.but(mismatch=Mismatch("mask", "sequence-sum", 0.0, 1.3))
-    case = Case("", objective, {}, rejection)
-    apart = [gap(objective, batch, areal_loss(case, batch)).value for batch in batches()]
-    assert max(apart) > 1e-2
+    assert apart > 1e-3
 
 
 def batches() -> list[Batch]:
@@ -386,21 +410,25 @@ def test_an_areal_group_of_one_is_divided_by_one_and_eps() -> None:
     torch.testing.assert_close(raw.advantages(drawn, 1), theirs * (1 + 1e-5), rtol=0, atol=1e-12)
 
 
-def test_areal_adds_its_eps_to_the_std_of_the_whitening() -> None:
-    """adv_norm batch / batch: A/(s + 1e-5), where `whiten_eps` is in the variance."""
-    how = Advantage("group-mean", "none", whiten="token", whiten_eps=0.0)
-    for seed in (0, 2, 3):
+WHITENED = {"whiten": "token", "whiten_eps": 1e-5, "whiten_eps_place": "std + eps"}
+TWICE = {
+    f"reward_norm {name}, adv_norm batch / batch": (config, replace(how, **WHITENED))
+    for name, (config, how) in NORMS.items()
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_areal_two_normalisations_are_a_point_of_the_space(name: str) -> None:
+    """The second one is over the tokens of the batch, with eps beside the std."""
+    config, how = TWICE[name]
+    for seed in SEEDS:
         lengths = torch.randint(1, 8, (12,), generator=torch.Generator().manual_seed(seed))
         mask = (torch.arange(7)[None, :] < lengths[:, None]).double()
-        drawn = rewards(seed)
-        centred = norm(drawn, mean_level="group", std_level=None)
-        theirs = norm(centred[:, None] * mask, mask, mean_level="batch", std_level="batch")
-        ours = Objective(advantage=how).advantages(drawn, 4, lengths)
-        spread = centred.repeat_interleave(lengths).std()
-        expected = ours * spread / (spread + 1e-5)
-        torch.testing.assert_close(expected[:, None] * mask, theirs, rtol=0, atol=TOLERANCE)
-        apart = float((ours[:, None] * mask - theirs).abs().max())
-        assert 1e-6 < apart < 1e-3
+        first = norm(rewards(seed), **config)
+        theirs = norm(first[:, None] * mask, mask, mean_level="batch", std_level="batch")
+        size = config.get("group_size", 4)
+        ours = Objective(advantage=how).advantages(rewards(seed), size, lengths)
+        torch.testing.assert_close(ours[:, None] * mask, theirs, rtol=0, atol=TOLERANCE)
 
 
 def test_the_k3_of_areal_is_that_of_the_inverse_ratio() -> None:
@@ -413,15 +441,16 @@ def test_the_k3_of_areal_is_that_of_the_inverse_ratio() -> None:
 
 
 def rows() -> list[Row]:
+    named = {f"reward_norm {name}": one for name, one in NORMS.items()}
     norms = [
         Row(
             NAME,
             VERSION,
-            f"reward_norm {name}",
+            name,
             Objective(advantage=how, aggregation="token-mean"),
             "mean level / std level",
         )
-        for name, (_, how) in NORMS.items()
+        for name, (_, how) in {**named, **TWICE}.items()
     ]
     return [Row(NAME, VERSION, c.option, c.objective, c.note) for c in CASES] + norms
 

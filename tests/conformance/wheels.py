@@ -22,9 +22,10 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,13 +86,30 @@ def extract(
     return SimpleNamespace(**{last: scope[last] for last in (n.split(".")[-1] for n in names)})
 
 
+@dataclass(frozen=True)
+class Excerpt:
+    """Statements of a function: local variables by keyword in, all local variables out."""
+
+    statements: list[ast.stmt]
+    filename: str
+    namespace: Mapping[str, Any]
+
+    def __call__(self, /, **variables: Any) -> SimpleNamespace:
+        scope = {**self.namespace, **variables}
+        before = set(scope)
+        _execute(self.statements, self.filename, scope)
+        return SimpleNamespace(
+            **{k: v for k, v in scope.items() if k in variables or k not in before}
+        )
+
+
 def excerpt(
     archive: Path, module: str, function: str, first: str, last: str, namespace: Mapping[str, Any]
-) -> Callable[..., SimpleNamespace]:
+) -> Excerpt:
     """The statements of a function from one whose code begins with `first` to one with `last`.
 
     Both are statements of the same block, compared as `ast.unparse` writes them (normalised
-    quotes and spaces). Gives a callable: local variables by keyword in, all local variables out.
+    quotes and spaces).
 
     Raises:
         LookupError: there is no such run of statements.
@@ -101,22 +119,27 @@ def excerpt(
         for _, block in ast.iter_fields(node):
             picked = _between(block, first, last) if isinstance(block, list) else None
             if picked:
-                break
-        else:
-            continue
-        break
-    else:
-        raise LookupError(f"{archive.name}:{module}: {function} has no {first!r} ... {last!r}")
+                return Excerpt(picked, f"{archive.name}/{module}", namespace)
+    raise LookupError(f"{archive.name}:{module}: {function} has no {first!r} ... {last!r}")
 
-    def run(**variables: Any) -> SimpleNamespace:
-        scope = {**namespace, **variables}
-        before = set(scope)
-        _execute(picked, f"{archive.name}/{module}", scope)
-        return SimpleNamespace(
-            **{k: v for k, v in scope.items() if k in variables or k not in before}
-        )
 
-    return run
+def source(archive: Path, module: str, names: Iterable[str]) -> str:
+    """Definitions of a module as text, without their decorators; names as in `extract`."""
+    tree = _tree(archive, module)
+    found = [_bare(_find(tree, name, f"{archive.name}:{module}")) for name in names]
+    return "\n\n\n".join(ast.unparse(node) for node in found)
+
+
+def source_of(definition: Callable[..., Any]) -> str:
+    """The text of a function or class that `extract` gave, without its decorators."""
+    inside = [one for one in vars(definition).values() if isinstance(one, FunctionType)]
+    code = (inside[0] if isinstance(definition, type) else definition).__code__  # type: ignore[attr-defined]
+    name, _, module = code.co_filename.partition("/")
+    tree = _tree(folder() / name, module)
+    if isinstance(definition, type):
+        return ast.unparse(_bare(_find(tree, definition.__name__, code.co_filename)))
+    functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+    return ast.unparse(_bare(next(n for n in functions if n.lineno == code.co_firstlineno)))
 
 
 @cache

@@ -8,8 +8,13 @@ from random import Random
 import numpy as np
 
 
-def expected_reward(slope, beta, seed=0, steps=60, epochs=2, lr=2.0, prompts=4):
-    """Mean of π_p(p) after training; `slope` is ∂d/∂log π of log π and log π_ref, as arrays."""
+def expected_reward(slope, beta, **settings):
+    """Mean of π_p(p) after training; see `final_table`."""
+    return np.diag(softmax(final_table(slope, beta, **settings))).mean()
+
+
+def final_table(slope, beta, seed=0, steps=60, epochs=2, lr=2.0, prompts=4):
+    """Logits after training; `slope` is ∂d/∂log π of log π and log π_ref, as arrays."""
     rng, theta, ref = Random(seed), np.zeros((prompts, 4)), np.log(0.25)
     of_row = np.repeat(np.arange(prompts), 8)
     for _ in range(steps):
@@ -23,7 +28,7 @@ def expected_reward(slope, beta, seed=0, steps=60, epochs=2, lr=2.0, prompts=4):
         old = None
         for _ in range(epochs):
             probs = softmax(theta)
-            new = np.log(probs)[of_row[:, None], tokens]
+            new = log_softmax(theta)[of_row[:, None], tokens]
             old = new if old is None else old
             ratio = np.exp(new - old)
             held = ratio * advantages > np.clip(ratio, 0.8, 1.2) * advantages
@@ -31,12 +36,16 @@ def expected_reward(slope, beta, seed=0, steps=60, epochs=2, lr=2.0, prompts=4):
             score = np.eye(4)[tokens] - probs[of_row][:, None]
             rows = (weight[:, :, None] * score).sum(axis=1) / mask.sum()
             theta = theta - lr * rows.reshape(prompts, 8, 4).sum(axis=1)
-    return softmax(theta)[np.arange(prompts), np.arange(prompts)].mean()
+    return theta
+
+
+def log_softmax(logits):
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 def softmax(logits):
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
+    return np.exp(log_softmax(logits))
 
 
 def _sampled(rng, probs):
