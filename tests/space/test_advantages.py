@@ -70,7 +70,10 @@ def test_baselines_follow_a_shift(name, values, shift):
     assert after == pytest.approx(before, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", list(SCALES))
+SPREADS = [name for name in SCALES if name.endswith("-std") and name != "leave-one-out-std"]
+
+
+@pytest.mark.parametrize("name", [*SPREADS, "none"])
 @given(values=rewards(), shift=st.floats(-10, 10), factor=st.floats(0.1, 10))
 @SAME
 def test_scales_ignore_a_shift_and_follow_a_factor(name, values, shift, factor):
@@ -78,6 +81,23 @@ def test_scales_ignore_a_shift_and_follow_a_factor(name, values, shift, factor):
     grown = 1.0 if name == "none" else factor
     assert scale(values + shift) == pytest.approx(scale(values), abs=1e-6)
     assert scale(values * factor) == pytest.approx(scale(values) * grown, abs=1e-6)
+
+
+def test_std_of_the_others_by_hand():
+    """Of 0 and 1 it is √½, of 1 and 1 nothing: then the scale is 1, as with one other."""
+    found = SCALES["leave-one-out-std"](np.array([[0.0, 1.0, 1.0]]))
+    assert found == pytest.approx(np.array([[1.0, 0.5**0.5, 0.5**0.5]]))
+    assert SCALES["leave-one-out-std"](np.array([[0.0, 1.0]])).tolist() == [[1.0, 1.0]]
+
+
+def test_share_of_rows_with_a_signal_by_hand():
+    """Four rows, of which the two of the second group differ from their mean."""
+    assert SCALES["nonzero-share"](np.array([[1.0, 1.0], [0.0, 1.0]])).tolist() == [[0.5]]
+
+
+def test_group_mean_as_a_scale_follows_a_factor_and_a_shift():
+    values = np.array([[0.0, 1.0]])
+    assert SCALES["group-mean"](3 * values + 1).tolist() == [[2.5]]
 
 
 @given(rewards())
