@@ -34,8 +34,24 @@ class AdvantagesImplementation(Implementation):
         Raises:
             ScriptError: the function raised.
         """
-        answer = raise_for(self.ask([self._request(rewards, group_size)])[0])
-        found = _advantages_in(answer["value"], len(rewards)) or _flat(answer["value"])
+        return self._answer(self.ask([self._request(rewards, group_size)])[0], len(rewards))
+
+    def many(
+        self, batches: list[list[float]], group_size: int
+    ) -> list[list[float] | ScriptError]:
+        """The advantages of each of several batches of rewards, or what it raised there."""
+        answers = self.ask([self._request(rewards, group_size) for rewards in batches])
+        found: list[list[float] | ScriptError] = []
+        for rewards, answer in zip(batches, answers, strict=True):
+            try:
+                found.append(self._answer(answer, len(rewards)))
+            except ScriptError as error:
+                found.append(error)
+        return found
+
+    def _answer(self, answer: Spec, count: int) -> list[float]:
+        value = raise_for(answer)["value"]
+        found = _advantages_in(value, count) or _flat(value)
         if not all(isinstance(x, int | float) for x in found):
             raise ScriptError("NotPlain", "returned what is no number", None, self.target.name)
         return found
