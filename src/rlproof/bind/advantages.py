@@ -36,9 +36,7 @@ class AdvantagesImplementation(Implementation):
         """
         return self._answer(self.ask([self._request(rewards, group_size)])[0], len(rewards))
 
-    def many(
-        self, batches: list[list[float]], group_size: int
-    ) -> list[list[float] | ScriptError]:
+    def many(self, batches: list[list[float]], group_size: int) -> list[list[float] | ScriptError]:
         """The advantages of each of several batches of rewards, or what it raised there."""
         answers = self.ask([self._request(rewards, group_size) for rewards in batches])
         found: list[list[float] | ScriptError] = []
