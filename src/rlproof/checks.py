@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,14 +12,15 @@ from rlproof.config import load as load_config
 from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
 from rlproof.faults.model import Severity
 from rlproof.faults.registry import catalogue, matching
+from rlproof.judge import source_loop
 from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport
 from rlproof.read.script import read
 from rlproof.read.source import expand, shown
 from rlproof.repair.suggest import suggest
-from rlproof.report import json, text
+from rlproof.report import github, json, text
 
-STYLES = ("full", "concise", "json", "html")
+STYLES = ("full", "concise", "json", "html", "github")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Options:
     run: bool
     seconds: float
     style: str
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def resolve(
@@ -56,6 +59,7 @@ class Options:
             run=run,
             seconds=timeout or config.timeout or DEFAULT_SECONDS,
             style=chosen,
+            roles=config.roles,
         )
 
 
@@ -99,7 +103,9 @@ class Outcome:
         findings = [f for report in self.reports for f in report.findings]
         if any(f.severity is not Severity.NOTE for f in findings):
             return 1
-        return 0 if any(r.checked for r in self.reports) else NothingToCheckError.exit_code
+        return (
+            0 if any(r.checked or r.read for r in self.reports) else NothingToCheckError.exit_code
+        )
 
     def without_findings(self) -> Outcome:
         """Targets only."""
@@ -111,6 +117,7 @@ class Outcome:
             "full": lambda: text.full(self.reports, self.sources, width),
             "concise": lambda: text.concise(self.reports),
             "json": lambda: json.render(self.reports),
+            "github": lambda: github.render(self.reports, self.failures),
             "html": self._page,
         }
         return formats[style]()
@@ -119,6 +126,26 @@ class Outcome:
         from rlproof.report.html import render
 
         return render(self.reports, self.sources, self.objective, self.failures)
+
+
+class _Once:
+    """Files, and the files that they import functions with a role from: each one once."""
+
+    def __init__(self, files: list[tuple[str, bool]]) -> None:
+        self._left = list(files)
+        self._known: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[str, bool]]:
+        while self._left:
+            path, named = self._left.pop(0)
+            real = path if "\0" in path else os.path.realpath(path)
+            if real not in self._known:
+                self._known.add(real)
+                yield path, named
+
+    def add(self, homes: tuple[str, ...]) -> None:
+        """Files to be judged as well, after all that were asked for."""
+        self._left += [(home, False) for home in homes]
 
 
 def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
@@ -131,14 +158,19 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
     reports: list[FileReport] = []
     sources: dict[str, list[str]] = {}
     errors: list[RlproofError] = []
-    for path, named in expand(paths):
+    files = _Once(expand(paths))
+    for path, named in files:
         try:
-            script = read(path)
-            if not script.targets:
+            script = read(path, options.roles)
+            files.add(script.homes)
+            readable = bool(script.targets) or source_loop.is_readable(script)
+            if not readable and not script.homes:
                 raise NothingToCheckError(
                     f"{shown(path)}: no GRPO function recognised (a loss, advantages, token "
                     "log-probs, clip fraction or training loop)"
                 )
+            if not readable:
+                continue
             report = check(
                 script, run=options.run, seconds=options.seconds, objective=options.objective
             )

@@ -59,7 +59,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "style", type=click.Choice(["full", "concise", "json", "html"]),
+@click.option("--format", "style", type=click.Choice(["full", "concise", "json", "html", "github"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
@@ -87,7 +87,7 @@ def check(
         click.echo(f"error: {line}", err=True)
     if options.style == "html":
         _emit_page(outcome.render("html", _width()), output)
-    elif outcome.reports or options.style == "json":
+    elif outcome.reports or options.style in ("json", "github"):
         _emit(outcome.render(options.style, _width()), output)
     sys.exit(outcome.exit_code)
 

@@ -109,6 +109,8 @@ class LossImplementation(Implementation):
                 return [convention.kind(), self._signed(parameter.slot, rows[parameter.slot])]
             case Slot.ADVANTAGES:
                 return [convention.kind(), _shaped(batch.advantages, convention, width)]
+            case Slot.REWARDS if self.target.origin and parameter.required:
+                return [convention.kind(), _shaped(batch.advantages, convention, width)]
             case Slot.MASK:
                 return [convention.mask_kind(), self._mask(parameter, batch)]
             case Slot.LENGTHS:

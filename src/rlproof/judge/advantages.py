@@ -18,6 +18,7 @@ from rlproof.judge.axes import values
 from rlproof.judge.groups import group_facts
 from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
 from rlproof.read.anatomy import std_statement
+from rlproof.read.calls import forgets_groups
 from rlproof.read.landmarks import advantages_landmarks, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Target
@@ -35,7 +36,8 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     """Probe one advantage function and name what it computes."""
     seen = observe(function)
     target = function.target
-    point = _of_one_group(identify(seen), target)
+    forgotten = forgets_groups(function.script, target)
+    point = identify(seen) if forgotten else _of_one_group(identify(seen), target)
     where: dict[str, Place] = advantages_landmarks(target)
     std = std_statement(target)
     if std is not None:
@@ -50,12 +52,15 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     if facts["wrong_axis"]:  # of a single group nothing is left along the wrong axis
         facts["rounded_failures"] = []
     slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
+    slots |= {str(Slot.GROUP_SIZE)} if forgotten else set()
     return AdvantagesSeen(target.name, slots, where, point, function.run, facts)
 
 
 def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, str | float]:
     """A function without a group parameter that speaks of a group is given one at a time."""
     grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
+    if target.origin and not grouped:
+        return _as_group(point)
     text = f"{target.name.replace('_', ' ')} {target.doc}"
     if (
         grouped
@@ -63,6 +68,10 @@ def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, st
         or not re.search(r"\bgroup|\b(one|same|per|each) prompt", text, re.IGNORECASE)
     ):
         return point
+    return _as_group(point)
+
+
+def _as_group(point: dict[str, str | float]) -> dict[str, str | float]:
     return {
         axis: str(value).removeprefix("batch-") if axis == "scale" else _GROUPED.get(value, value)
         for axis, value in point.items()

@@ -48,7 +48,7 @@ def parameters(
     if slot_of is objective_slot:
         found = [_without_letters(parameter) for parameter in found]
         found = _shaped(_fill(_apart(found), node, sites), node)
-        found = [_settled(parameter, found) for parameter in found]
+        found = [of_bounds(parameter, found) for parameter in found]
     return tuple(found)
 
 
@@ -110,7 +110,7 @@ def _fill(found: list[Parameter], node: FunctionNode, sites: CallSites | None) -
     return found
 
 
-def _settled(parameter: Parameter, found: list[Parameter]) -> Parameter:
+def of_bounds(parameter: Parameter, found: list[Parameter]) -> Parameter:
     """Clip bounds that are none: a stabiliser, an absolute bound, a pair, a switched-off one."""
     if parameter.slot not in _BOUNDS or parameter.default is None:
         return parameter

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from rlproof.read.extraction import extraction_target
 from rlproof.read.names import (
     Slot,
     advantage_slot,
@@ -35,8 +36,8 @@ _NO_ENTROPY = {
 _FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 
-def recognise(tree: ast.Module) -> tuple[Target, ...]:
-    """All targets of a module, in source order."""
+def recognise(tree: ast.Module, imported: tuple[Target, ...] = ()) -> tuple[Target, ...]:
+    """All targets of a module, in source order; a loop may call those that it imports."""
     found = [
         target
         for node in module_functions(tree)
@@ -44,7 +45,7 @@ def recognise(tree: ast.Module) -> tuple[Target, ...]:
         and (target := _target(node, CallSites(tree, node.name)))
     ]
     found = [target for target in found if not _is_helper(target, found, tree)]
-    names = {t.name for t in found if t.role in (Role.LOSS, Role.ADVANTAGES)}
+    names = {t.name for t in (*imported, *found) if t.role in (Role.LOSS, Role.ADVANTAGES)}
     known = {t.name for t in found}
     for node in module_functions(tree):
         if node.name not in known and _is_train(node, names):
@@ -87,6 +88,8 @@ def _is_entry_by_entry(call: ast.Call, caller: FunctionNode) -> bool:
 
 
 def _target(node: FunctionNode, sites: CallSites) -> Target | None:
+    if extraction := extraction_target(node):
+        return extraction
     for role, slot_of, accepts in _RULES:
         target = Target(role, node, parameters(node, slot_of, sites))
         if accepts(target, set(words(node.name))):
@@ -110,13 +113,26 @@ def _without_gradient(node: FunctionNode) -> bool:
     return bool(names & {"no_grad", "inference_mode"})
 
 
+def says_metric(node: FunctionNode) -> bool:
+    """Whether a function's name, or a decorator, says that it measures and trains nothing."""
+    parts = set(words(node.name))
+    trains = parts & {"loss", "objective", "surrogate", "step"}
+    derived = parts & {"grad", "gradient"} and "loss" not in parts
+    return (
+        bool(derived or parts & {"mask", "weights"})
+        or (bool(parts & _METRIC_WORDS) and not trains)
+        or _without_gradient(node)
+    )
+
+
 def _is_clip_fraction(target: Target, parts: set[str]) -> bool:
     named = bool(parts & {"clip", "clipped", "clipfrac"}) and bool(parts & _FRACTION_WORDS)
     return named and "loss" not in parts and target.has(Slot.NEW, Slot.OLD)
 
 
-def _is_shaping(target: Target, _: set[str]) -> bool:
-    return target.has(Slot.REWARDS, Slot.NEW, Slot.REF) and not target.has(Slot.ADVANTAGES)
+def _is_shaping(target: Target, parts: set[str]) -> bool:
+    takes = target.has(Slot.REWARDS, Slot.NEW, Slot.REF)
+    return takes and not target.has(Slot.ADVANTAGES) and not parts & {"loss", "objective"}
 
 
 def _is_advantages(target: Target, parts: set[str]) -> bool:

@@ -68,14 +68,27 @@ class _Editor:
             ast.parse(text)
         except (SyntaxError, ValueError):
             return None
-        path = self.script.source.path
+        name, before, after = self._of_cell(self.text, text, self._line(min(edits)[0]))
         lines = difflib.unified_diff(
-            self.text.splitlines(keepends=True),
-            text.splitlines(keepends=True),
-            f"a/{path}",
-            f"b/{path}",
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            f"a/{name}",
+            f"b/{name}",
         )
         return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+    def _line(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+    def _of_cell(self, before: str, after: str, line: int) -> tuple[str, str, str]:
+        """Name and texts that a diff is about: the file, or the one cell that an edit is in."""
+        path = self.script.source.path
+        for cell in self.script.source.cells:
+            if cell.first <= line < cell.first + cell.count:
+                start, stop = self.starts[cell.first - 1], self.starts[cell.first - 1 + cell.count]
+                grown = stop + len(after) - len(before)
+                return f"{path} (cell {cell.number})", before[start:stop], after[start:grown]
+        return path, before, after
 
     def nodes(self, finding: Finding, target: Target) -> Iterator[ast.expr]:
         """Expressions of the statement that the finding points at."""
@@ -192,7 +205,7 @@ def _add_penalty(editor: _Editor, target: Target, finding: Finding) -> Iterator[
 
 def _forward_clip(editor: _Editor, target: Target, finding: Finding) -> Iterator[Edit]:
     """Give the metric the clip range that the loss is given."""
-    metric = next(iter(editor.script.of(Role.CLIP_FRACTION)), None)
+    metric = next(iter(editor.script.parts(Role.CLIP_FRACTION)), None)
     clip = metric.parameter(Slot.CLIP) if metric else None
     if metric is None or clip is None:
         return

@@ -8,6 +8,7 @@ from typing import Any
 
 import rlproof
 from rlproof.judge.findings import FileReport, Finding
+from rlproof.read.source import cell_at
 
 SCHEMA = 1
 
@@ -32,25 +33,31 @@ def _file(report: FileReport) -> dict[str, Any]:
             {
                 "role": str(target.role),
                 "name": target.name,
-                "line": target.line,
+                **_line(report, target.line),
                 "objective": {k: _number(v) for k, v in target.objective.items()},
                 "recipe": target.recipe,
             }
             for target in report.targets
         ],
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [_finding(report, finding) for finding in report.findings],
         "skipped": [{"check": s.check, "reason": s.reason} for s in report.skipped],
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _line(report: FileReport, line: int) -> dict[str, int]:
+    """The line; of a notebook the cell as well, and the line within it."""
+    cell, within = cell_at(report.cells, line)
+    return {"line": within} if cell is None else {"cell": cell, "line": within}
+
+
+def _finding(report: FileReport, finding: Finding) -> dict[str, Any]:
     evidence = finding.evidence
     return {
         "code": finding.code,
         "name": finding.fault.name,
         "severity": str(finding.severity),
-        "line": finding.place.line,
-        "end_line": finding.place.end_line,
+        **_line(report, finding.place.line),
+        "end_line": cell_at(report.cells, finding.place.end_line)[1],
         "function": finding.place.function,
         "message": finding.message,
         "evidence": evidence
