@@ -54,16 +54,15 @@ def answer(folder, text):
         return has_negative_log_probs(script, sandbox)
 
 
-@pytest.mark.parametrize("text", [LISTS, NUMPY], ids=["lists", "numpy"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        LISTS.replace("{sign}(theta", "math.exp(theta"),
+        NUMPY.replace("{sign}np.take_along_axis(logits,", "np.take_along_axis(np.exp(logits),"),
+    ],
+    ids=["lists", "numpy"],
+)
 def test_probabilities_are_no_negative_log_probs(tmp_path, text):
-    """They are positive as well, but each is nearer to p than to −log p (LGP009 says so)."""
-    plain = text.format(sign="")
-    mine = plain.replace("def token_logps(", "def raw(", 1)
-    wrapped = (
-        "import numpy\n\n\ndef token_logps(*given):\n    return numpy.exp(raw(*given)).tolist()\n"
-    )
-    assert mine != plain
-    head = plain[plain.index("def token_logps(") :].split("\n")[0]
-    wrapped = wrapped.replace("def token_logps(*given):", head)
-    names = head[head.index("(") + 1 : head.index(")")]
-    assert answer(tmp_path, mine + wrapped.replace("*given", names)) is False
+    """They are positive as well, but each is nearer to p than to −log p."""
+    assert "sign" not in text
+    assert answer(tmp_path, text) is False

@@ -65,7 +65,8 @@ class _Outliner:
         }
         self.taken = {t.node for t in known if t.name in self.known or t.role not in _OPEN_ROLES}
         self.targets: list[Target] = []
-        self.doubts: list[Doubt] = []
+        self.doubts: list[tuple[Doubt, set[str]]] = []
+        """With the functions that the place calls: one may turn out to be the loss itself."""
         self.outlined: set[tuple[str, int]] = set()
         self.helpers: set[tuple[Role, str | None, str]] = set()
 
@@ -82,8 +83,11 @@ class _Outliner:
         self._of_module()
         inside = {(role, f"{owner}.{name}") for role, owner, name in self.helpers}
         left = [t for t in self.targets if (t.role, t.name.partition(" ")[0]) not in inside]
+        homes = {t.node.name for t in left if t.origin and t.origin.whole and not t.origin.reason}
+        left = [t for t in left if not homes & (_called(t.node) - {t.node.name})]
         order = sorted(left, key=lambda t: t.node.lineno)
-        return [_numbered(target, i) for i, target in enumerate(order)], self.doubts
+        doubts = [doubt for doubt, names in self.doubts if not homes & names]
+        return [_numbered(target, i) for i, target in enumerate(order)], doubts
 
     def _is_open(self, definition: Definition) -> bool:
         node = definition.node
@@ -216,7 +220,8 @@ class _Outliner:
             what = {"new": "log-probs of the policy", "adv": "advantages"}[missing[0]]
             why = built.problem or f"no name in it says that it holds {what}"
             hint = f"; if it is a loss, write `# rlproof: loss {missing[0]}=NAME` above its `def`"
-            self.doubts.append(Doubt(region.name, region.statement.lineno, why + hint))
+            doubt = Doubt(region.name, region.statement.lineno, why + hint)
+            self.doubts.append((doubt, _called(built.node)))
 
     def _is_a_call(self, built: Built) -> bool:
         """Whether it only hands on to a loss that is a target itself."""
@@ -274,6 +279,15 @@ def _asked(function: ast.AST) -> set[str]:
             case ast.BoolOp(values=values):
                 found |= {value.id for value in values if isinstance(value, ast.Name)}
     return found
+
+
+def _called(node: ast.AST) -> set[str]:
+    """Names of functions that are called by their plain name."""
+    return {
+        inner.func.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name)
+    }
 
 
 def _speaks_of_rewards(names: set[str]) -> bool:
