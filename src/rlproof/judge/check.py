@@ -65,6 +65,7 @@ def check(
     run: bool = True,
     seconds: float = DEFAULT_SECONDS,
     objective: str | None = None,
+    default: str | None = None,
 ) -> FileReport:
     """Judge one script.
 
@@ -73,11 +74,12 @@ def check(
         run: False looks at the source only.
         seconds: limit for each function of the script.
         objective: the declared recipe; the script's own `# rlproof: objective=` comes second.
+        default: the recipe of a script that declares none, such as the project's.
 
     Raises:
         ConfigError: the declared recipe is unknown.
     """
-    recipe = declared.recipe_called(objective or script.objective)
+    recipe = declared.recipe_called(objective or script.objective or default)
     if not run:
         return _source_only(script, {t.name: "--no-run was given" for t in script.targets})
     with Sandbox(script.source, seconds) as sandbox:
