@@ -73,14 +73,14 @@ def _failures(trials: tuple[Trial, ...], point: Point) -> list[Trial]:
     """Equal rewards that raise or give NaN; where a scale is known, also those far from 0.
 
     A formula that nobody knows may well give equal rewards something else than 0. Answering
-    with something that is no number, such as None, is a guard.
+    None is a guard.
     """
     scaled = point.get("scale", "none") != "none"
     return [trial for trial in trials if not _skipped(trial) and _failed(trial, scaled)]
 
 
 def _skipped(trial: Trial) -> bool:
-    return trial.error is not None and trial.error.kind == "NotPlain"
+    return trial.error is not None and trial.error.kind == "None"
 
 
 def _failed(trial: Trial, scaled: bool) -> bool:
