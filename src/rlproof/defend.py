@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from rlproof.errors import ConfigError, NothingToCheckError
 
@@ -28,25 +29,13 @@ def defend_tiny(only: Sequence[str], full: bool, style: str, width: int) -> Defe
     from rlproof.defence.trainer import defend_trainer
 
     defence = defend_trainer(only)
-    return Defended(_trainer_renderer(style, full, width)(defence), int(not defence.holds))
+    if style == "text":
+        from rlproof.report.defence.text import render
 
-
-def _trainer_renderer(style: str, full: bool, width: int) -> Callable[..., str]:
-    if style == "json":
-        from rlproof.report.defence.json import trainer
-
-        return trainer
-    if style == "md":
-        from rlproof.report.defence.markdown import trainer as markdown
-
-        return markdown
-    if style == "html":
-        from rlproof.report.defence.html import trainer as page
-
-        return page
-    from rlproof.report.defence.text import render
-
-    return lambda defence: render(defence, full, width)
+        text = render(defence, full, width)
+    else:
+        text = _page(style).trainer(defence)
+    return Defended(text, int(not defence.holds))
 
 
 def defend_path(
@@ -75,28 +64,31 @@ def defend_path(
     defence = defend_script(
         script,
         seconds=seconds or config.timeout or DEFAULT_SECONDS,
-        objective=objective or script.objective or config.objective,
+        objective=objective,
+        default=config.objective,
     )
     claims = [Computed(find(known)) for known in defence.claims]
-    text = _script_renderer(style, full, width)(defence, claims, script.source.lines)
+    if style == "text":
+        from rlproof.report.defence.script_text import render
+
+        text = render(defence, claims, full, width)
+    else:
+        text = _page(style).script(defence, claims, script.source.lines)
     serious = any(str(o.finding.severity) != "note" for o in defence.objections)
     nothing = not defence.parts and not serious
     return Defended(text, NothingToCheckError.exit_code if nothing else int(serious))
 
 
-def _script_renderer(style: str, full: bool, width: int) -> Callable[..., str]:
+def _page(style: str) -> ModuleType:
+    """The renderers of one format that is no terminal: `trainer` and `script`."""
     if style == "json":
-        from rlproof.report.defence.json import script
+        from rlproof.report.defence import json
 
-        return script
+        return json
     if style == "md":
-        from rlproof.report.defence.markdown import script as markdown
+        from rlproof.report.defence import markdown
 
         return markdown
-    if style == "html":
-        from rlproof.report.defence.html import script as page
+    from rlproof.report.defence import html
 
-        return page
-    from rlproof.report.defence.script_text import render
-
-    return lambda defence, claims, _lines: render(defence, claims, full, width)
+    return html

@@ -18,6 +18,7 @@ from rlproof.bind.shaping import ShapingImplementation
 from rlproof.defence.functions import Floats, Loss
 from rlproof.defence.model import Cell, Fact, Part, Table
 from rlproof.faults.seen import Batch
+from rlproof.lab.calculus import compare
 from rlproof.lab.divergences import kl_gradient_first, kl_gradient_second
 from rlproof.lab.fixtures import P4_LOGITS, REF2_LOGITS
 from rlproof.lab.policies import Policy, bandit
@@ -68,10 +69,9 @@ class Seen:
     def against(self, which: str) -> tuple[float, float, float]:
         """Cosine, norm ratio, and the relative distance from its best multiple."""
         right = _right(self.setting, which)
-        inner, length = float(self.gradient @ right), float(np.linalg.norm(right))
-        scale = inner / length**2
-        apart = float(np.linalg.norm(self.gradient - scale * right)) / max(self.size, 1e-300)
-        return inner / (self.size * length), self.size / length, apart
+        found = compare(self.gradient, right)
+        apart = float(np.linalg.norm(self.gradient - found.scale * right)) / self.size
+        return found.cosine, self.size / float(np.linalg.norm(right)), apart
 
     def scale(self, which: str) -> float:
         """The factor on that gradient."""

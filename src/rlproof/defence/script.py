@@ -25,7 +25,7 @@ from rlproof.defence.violated import VIOLATED
 from rlproof.defence.worlds import PROBABILITIES
 from rlproof.faults.seen import ScriptError
 from rlproof.judge.check import check
-from rlproof.judge.declared import recipe_called
+from rlproof.judge.declared import recipe_of
 from rlproof.judge.findings import FileReport, Skipped
 from rlproof.read.names import Slot
 from rlproof.read.targets import Script
@@ -34,7 +34,11 @@ T = TypeVar("T")
 
 
 def defend_script(
-    script: Script, *, seconds: float = DEFAULT_SECONDS, objective: str | None = None
+    script: Script,
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    objective: str | None = None,
+    default: str | None = None,
 ) -> ScriptDefence:
     """Check a script, then run the claims that apply on its own functions.
 
@@ -42,12 +46,13 @@ def defend_script(
         script: what `rlproof.read` found.
         seconds: limit for each request to the script's functions.
         objective: the declared recipe; the script's own comment comes second.
+        default: the recipe of a script that declares none, such as the project's.
 
     Raises:
         ConfigError: the declared recipe is unknown.
     """
-    report = check(script, seconds=seconds, objective=objective)
-    declared = recipe_called(objective or script.objective)
+    report = check(script, seconds=seconds, objective=objective, default=default)
+    declared = recipe_of(script, objective, default)
     with Sandbox(script.source, seconds) as sandbox:
         try:
             functions = bind(script, sandbox, report)

@@ -57,6 +57,7 @@ from rlproof.space import recipes
 
 S = TypeVar("S")
 _BOUNDS = (Slot.CLIP_LOW, Slot.CLIP_HIGH)
+_SEEDS = 8  # under which a loss must answer the same
 
 
 def check(
@@ -79,7 +80,7 @@ def check(
     Raises:
         ConfigError: the declared recipe is unknown.
     """
-    recipe = declared.recipe_called(objective or script.objective or default)
+    recipe = declared.recipe_of(script, objective, default)
     if not run:
         return _source_only(script, {t.name: "--no-run was given" for t in script.targets})
     with Sandbox(script.source, seconds) as sandbox:
@@ -185,7 +186,7 @@ class _Check:
     def _loss(self, target: Target) -> LossSeen | None:
         loss = LossImplementation(self.script, target, self.sandbox, self.negative)
         self._side_effects(loss)
-        answers = [loss.raw(everything(), seed) for seed in range(8)]
+        answers = loss.raws(everything(), range(_SEEDS))
         values = [a["value"] for a in answers if "error" not in a and isfinite(a["value"])]
         if len(values) == len(answers) and len(set(values)) > 1:
             other = next(value for value in values if value != values[0])
@@ -199,8 +200,7 @@ class _Check:
         seen = losses.judge(loss)
         self._unknown(seen)
         facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
-        masked = target.has(Slot.MASK) or target.has(Slot.LENGTHS)
-        point = {**seen.point, **alike.indistinguishable(seen.point, masked)}
+        point = {**seen.point, **alike.indistinguishable(seen.point, loss.masked)}
         return replace(seen, point=point, facts=facts)
 
     def _unknown(self, seen: LossSeen) -> None:

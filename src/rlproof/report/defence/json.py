@@ -22,7 +22,7 @@ from rlproof.defence.model import (
     Table,
 )  # fmt: skip
 from rlproof.defence.trainer import TrainerDefence
-from rlproof.report.json import SCHEMA
+from rlproof.report.json import SCHEMA, exact
 
 _DIGITS = 9
 _NOISE = 1e-9
@@ -92,8 +92,8 @@ def _claim(one: Computed) -> dict[str, Any]:
         "numbers": [
             {
                 "name": n.name,
-                "value": _exact(n.value),
-                "expected": _exact(n.expected),
+                "value": exact(n.value),
+                "expected": exact(n.expected),
                 "tolerance": n.tolerance,
                 "origin": n.origin,
                 "ok": n.holds,
@@ -170,13 +170,4 @@ def _measured(value: Any) -> Any:
         return [_measured(item) for item in value]
     if isinstance(value, float) and math.isfinite(value):
         return 0.0 if abs(value) < _NOISE else float(f"{value:.{_DIGITS}g}")
-    return _exact(value)
-
-
-def _exact(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are written as words."""
-    if isinstance(value, tuple):
-        return [_exact(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+    return exact(value)
