@@ -25,10 +25,16 @@ STYLES = ("full", "concise", "json", "html", "github")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of one run, command line over pyproject.toml over defaults."""
+    """Options of one run, command line over pyproject.toml over defaults.
+
+    A recipe that a script declares in a comment stands between the first two.
+    """
 
     codes: frozenset[str]
     objective: str | None
+    """The recipe that the command line declares, for every script."""
+    default: str | None
+    """The project's, for scripts that declare none themselves."""
     run: bool
     seconds: float
     style: str
@@ -55,7 +61,8 @@ class Options:
             raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(STYLES)}")
         return cls(
             codes=_codes(select or config.select, ignore or config.ignore),
-            objective=objective or config.objective,
+            objective=objective,
+            default=config.objective,
             run=run,
             seconds=timeout or config.timeout or DEFAULT_SECONDS,
             style=chosen,
@@ -172,7 +179,11 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
             if not readable:
                 continue
             report = check(
-                script, run=options.run, seconds=options.seconds, objective=options.objective
+                script,
+                run=options.run,
+                seconds=options.seconds,
+                objective=options.objective,
+                default=options.default,
             )
         except ConfigError:
             raise
@@ -186,4 +197,4 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
         raise NothingToCheckError(
             f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
         )
-    return Outcome(tuple(reports), sources, tuple(errors), options.objective)
+    return Outcome(tuple(reports), sources, tuple(errors), options.objective or options.default)

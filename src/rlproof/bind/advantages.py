@@ -56,6 +56,8 @@ class AdvantagesImplementation(Implementation):
 
     def _answer(self, answer: Spec, count: int) -> list[float]:
         value = raise_for(answer)["value"]
+        if value is None:
+            raise ScriptError("None", "returned nothing", None, self.target.name)
         found = _advantages_in(value, count) or _flat(value)
         if not all(isinstance(x, int | float) for x in found):
             raise ScriptError("NotPlain", "returned what is no number", None, self.target.name)

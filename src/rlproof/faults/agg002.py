@@ -9,7 +9,7 @@ from rlproof.faults.seen import Seen
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:
-    """Two divisions by the same number on the way to the backward pass, one of them perhaps Accelerate's."""
+    """Two divisions by one number before the backward pass, one of them perhaps Accelerate's."""
     yield from seen.written("AGG002")
 
 

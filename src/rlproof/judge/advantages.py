@@ -81,10 +81,19 @@ def _as_group(point: dict[str, str | float]) -> dict[str, str | float]:
 def _failures(trials: tuple[Trial, ...], point: Point) -> list[Trial]:
     """Equal rewards that raise or give NaN; where a scale is known, also those far from 0.
 
-    A formula that nobody knows may well give equal rewards something else than 0.
+    A formula that nobody knows may well give equal rewards something else than 0. Answering
+    None is a guard.
     """
     scaled = point.get("scale", "none") != "none"
-    return [trial for trial in trials if trial.error or (scaled and not trial.sane)]
+    return [trial for trial in trials if not _skipped(trial) and _failed(trial, scaled)]
+
+
+def _skipped(trial: Trial) -> bool:
+    return trial.error is not None and trial.error.kind == "None"
+
+
+def _failed(trial: Trial, scaled: bool) -> bool:
+    return trial.error is not None or (scaled and not trial.sane)
 
 
 def identify(seen: AdvantagesObservation) -> dict[str, str | float]:

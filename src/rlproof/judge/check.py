@@ -63,6 +63,7 @@ from rlproof.space import recipes
 
 S = TypeVar("S")
 _BOUNDS = (Slot.CLIP_LOW, Slot.CLIP_HIGH)
+_SEEDS = 8  # under which a loss must answer the same
 
 
 def check(
@@ -71,6 +72,7 @@ def check(
     run: bool = True,
     seconds: float = DEFAULT_SECONDS,
     objective: str | None = None,
+    default: str | None = None,
 ) -> FileReport:
     """Judge one script.
 
@@ -79,11 +81,12 @@ def check(
         run: False looks at the source only.
         seconds: limit for each function of the script.
         objective: the declared recipe; the script's own `# rlproof: objective=` comes second.
+        default: the recipe of a script that declares none, such as the project's.
 
     Raises:
         ConfigError: the declared recipe is unknown.
     """
-    recipe = declared.recipe_called(objective or script.objective)
+    recipe = declared.recipe_of(script, objective, default)
     if not script.targets:  # nothing to run: a loop may be written out at the top level
         report = _source_only(script, {})
     elif not run:
@@ -210,7 +213,7 @@ class _Check:
     def _loss(self, target: Target) -> LossSeen | None:
         loss = LossImplementation(self.script, target, self.sandbox, self.negative)
         self._side_effects(loss)
-        answers = [loss.raw(everything(), seed) for seed in range(8)]
+        answers = loss.raws(everything(), range(_SEEDS))
         values = [a["value"] for a in answers if "error" not in a and isfinite(a["value"])]
         if len(values) == len(answers) and len(set(values)) > 1:
             other = next(value for value in values if value != values[0])
@@ -224,8 +227,7 @@ class _Check:
         seen = losses.judge(loss)
         self._unknown(seen)
         facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
-        masked = target.has(Slot.MASK) or target.has(Slot.LENGTHS)
-        point = {**seen.point, **alike.indistinguishable(seen.point, masked)}
+        point = {**seen.point, **alike.indistinguishable(seen.point, loss.masked)}
         return replace(seen, point=point, facts=facts)
 
     def _unknown(self, seen: LossSeen) -> None:

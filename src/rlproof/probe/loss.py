@@ -103,7 +103,7 @@ def observe(loss: LossImplementation) -> LossObservation:
     divergence = _divergence_grid(loss, 1.0) if has_ref else None
     doubled = _divergence_grid(loss, 2.0) if has_ref and has_beta else None
     push, unit = _unit(loss)
-    masked = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
+    masked = loss.masked
     against_ref = ratio_is_to_reference(loss)
     batches = [_pair(), _apart(), everything(masked)]
     if against_ref:

@@ -17,7 +17,7 @@ from rlproof.read.names import (
     token_slot,
     words,
 )
-from rlproof.read.parameters import CallSites, parameters
+from rlproof.read.parameters import Calls, CallSites, calls_by_name, parameters
 from rlproof.read.targets import FunctionNode, Role, Target, module_functions
 
 _ADVANTAGE_WORDS = {"adv", "advs", "advantage", "advantages", "zscore", "standardize", "whiten"}
@@ -38,13 +38,15 @@ _FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 def recognise(tree: ast.Module, imported: tuple[Target, ...] = ()) -> tuple[Target, ...]:
     """All targets of a module, in source order; a loop may call those that it imports."""
+    calls = calls_by_name(tree)
     found = [
         target
         for node in module_functions(tree)
         if not node.name.startswith("test_")
-        and (target := _target(node, CallSites(tree, node.name)))
+        and (target := _target(node, CallSites(calls.get(node.name, []))))
     ]
-    found = [target for target in found if not _is_helper(target, found, tree)]
+    inner = {t.name: calls_by_name(t.node) for t in found if t.role is Role.LOSS}
+    found = [t for t in found if not _is_helper(t, found, inner, len(calls.get(t.name, [])))]
     names = {t.name for t in (*imported, *found) if t.role in (Role.LOSS, Role.ADVANTAGES)}
     known = {t.name for t in found}
     for node in module_functions(tree):
@@ -53,19 +55,29 @@ def recognise(tree: ast.Module, imported: tuple[Target, ...] = ()) -> tuple[Targ
     return tuple(sorted(found, key=lambda t: t.node.lineno))
 
 
-def _is_helper(target: Target, found: list[Target], tree: ast.Module) -> bool:
+def _is_helper(
+    target: Target,
+    found: list[Target],
+    inner: dict[str, Calls],
+    everywhere: int,
+) -> bool:
     """A loss of one element, which only other losses call, entry by entry, is a part of theirs.
 
     One that they give whole arrays is a loss itself, and perhaps the only one that can be run.
+
+    Args:
+        target: any target.
+        found: all of them.
+        inner: the calls that each loss makes, by the name that is called.
+        everywhere: how often the whole module calls the target.
     """
     if target.role is not Role.LOSS:
         return False
-    everywhere = len(CallSites(tree, target.name).calls)
     inside = [
         call
         for other in found
-        if other.role is Role.LOSS and not CallSites(target.node, other.name).calls
-        for call in CallSites(other.node, target.name).calls
+        if other.role is Role.LOSS and other.name not in inner[target.name]
+        for call in inner[other.name].get(target.name, [])
         if _is_entry_by_entry(call, other.node)
     ]
     return everywhere > 0 and len(inside) == everywhere

@@ -34,7 +34,7 @@ def _file(report: FileReport) -> dict[str, Any]:
                 "role": str(target.role),
                 "name": target.name,
                 **_line(report, target.line),
-                "objective": {k: _number(v) for k, v in target.objective.items()},
+                "objective": {k: exact(v) for k, v in target.objective.items()},
                 "recipe": target.recipe,
             }
             for target in report.targets
@@ -63,17 +63,17 @@ def _finding(report: FileReport, finding: Finding) -> dict[str, Any]:
         "evidence": evidence
         and {
             "input": evidence.input,
-            "got": _number(evidence.got),
-            "expected": _number(evidence.expected),
+            "got": exact(evidence.got),
+            "expected": exact(evidence.expected),
         },
         "fix": {"status": "suggested" if finding.diff else "none", "diff": finding.diff},
     }
 
 
-def _number(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are written as words."""
-    if isinstance(value, list):
-        return [_number(item) for item in value]
+def exact(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are written as words. Tuples become lists."""
+    if isinstance(value, list | tuple):
+        return [exact(item) for item in value]
     if isinstance(value, float):  # or NumPy's subclass of it
         return float(value) if math.isfinite(value) else str(float(value))
     return value

@@ -37,7 +37,8 @@ class Missing:
 
     __call__ = __getattr__ = __getitem__ = __iter__ = __bool__ = __len__ = _fail
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
-    __torch_function__ = __mro_entries__ = __float__ = __int__ = __index__ = __neg__ = __lt__ = __gt__ = _fail
+    __torch_function__ = __mro_entries__ = __float__ = __int__ = __index__ = _fail
+    __neg__ = __lt__ = __gt__ = _fail
 
 
 def load(path: str, text: str, seconds: float) -> tuple[ModuleType, dict[str, str]]:
