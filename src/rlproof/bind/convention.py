@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from rlproof.read.targets import Script, Target
+from rlproof.read.targets import Role, Script, Target
 
 _ARRAY_METHODS = {
     "abs", "clamp", "clip", "detach", "dim", "exp", "float", "masked_fill", "mean", "reshape",
@@ -62,6 +62,8 @@ def _likely_arrays(script: Script, target: Target) -> list[str]:
         return ["torch"]
     if "numpy" in libraries:
         return ["numpy", "list"]
+    if "mlx" in libraries and target.role is Role.ADVANTAGES:
+        return ["mlx"]  # in single precision, which is too coarse for differences of a loss
     present = [lib for lib in ("torch", "numpy") if lib in imported.values()]
     if target.origin and present:
         return [*present[:1], "list", *present[1:]]

@@ -18,7 +18,7 @@ from rlproof.judge.axes import values
 from rlproof.judge.groups import group_facts
 from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
 from rlproof.read.anatomy import std_statement
-from rlproof.read.calls import forgets_groups
+from rlproof.read.calls import forgets_groups, is_told_groups
 from rlproof.read.landmarks import advantages_landmarks, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Target
@@ -28,6 +28,7 @@ _GROUPED: dict[str | float, str | float] = {"batch-mean": "group-mean"}
 _STABILISED = (
     "population-std", "sample-std", "batch-population-std", "batch-sample-std"
 )  # fmt: skip
+_OF_BATCH = r"\bbatch|whiten|global"
 _TOLERANCE = 2e-3
 """Residual of a fit without stabiliser: an eps of 1e-4 at std 0.4 changes 2.5e-4."""
 
@@ -37,7 +38,9 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     seen = observe(function)
     target = function.target
     forgotten = forgets_groups(function.script, target)
-    point = identify(seen) if forgotten else _of_one_group(identify(seen), target)
+    point = identify(seen)
+    if not forgotten and not is_told_groups(function.script, target):
+        point = _of_one_group(point, target)
     where: dict[str, Place] = advantages_landmarks(target)
     std = std_statement(target)
     if std is not None:
@@ -59,9 +62,11 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
 def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, str | float]:
     """A function without a group parameter that speaks of a group is given one at a time."""
     grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
+    held = [p.name.replace("_", " ") for p in target.parameters if p.slot is Slot.RECORDS]
+    text = " ".join([target.name.replace("_", " "), *held, target.doc])
     if target.origin and not grouped:
-        return _as_group(point)
-    text = f"{target.name.replace('_', ' ')} {target.doc}"
+        of_batch = _OF_BATCH if target.origin.whole else r"whiten|global"
+        return point if re.search(of_batch, text, re.IGNORECASE) else _as_group(point)
     if (
         grouped
         or "batch" in text

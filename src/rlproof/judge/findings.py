@@ -81,14 +81,23 @@ class FileReport:
     """The cells of a notebook; a script has none."""
 
     def of_cells(self, cells: tuple[Cell, ...]) -> FileReport:
-        """The same report on a notebook: the lines that reasons name are lines of cells."""
+        """The same report on a notebook: lines in names and reasons are those of cells."""
         if not cells:
             return self
-        skipped = tuple(
-            replace(s, reason=_LINE.sub(lambda found: spot(cells, int(found[1])), s.reason))
-            for s in self.skipped
+
+        def told(text: str) -> str:
+            return _LINE.sub(lambda found: spot(cells, int(found[1])), text)
+
+        return replace(
+            self,
+            targets=tuple(replace(t, name=told(t.name)) for t in self.targets),
+            findings=tuple(
+                replace(f, place=replace(f.place, function=told(f.place.function)))
+                for f in self.findings
+            ),
+            skipped=tuple(Skipped(told(s.check), told(s.reason)) for s in self.skipped),
+            cells=cells,
         )
-        return replace(self, skipped=skipped, cells=cells)
 
     def spot(self, line: int) -> str:
         """A line as people call it: `12`, or `cell 3, line 2`."""

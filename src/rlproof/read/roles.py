@@ -14,10 +14,13 @@ from rlproof.read.names import (
     is_logp,
     mask_slot,
     objective_slot,
+    says_clip_fraction,
     token_slot,
     words,
 )
+from rlproof.read.outline.layouts import laid_out
 from rlproof.read.parameters import Calls, CallSites, calls_by_name, parameters
+from rlproof.read.records import record_slots
 from rlproof.read.targets import FunctionNode, Role, Target, module_functions
 
 _ADVANTAGE_WORDS = {"adv", "advs", "advantage", "advantages", "zscore", "standardize", "whiten"}
@@ -33,7 +36,6 @@ _NO_ENTROPY = {
     "kl", "mask", "clip", "top", "threshold", "schedule", "target", "grad", "advantage", "adv",
     "gap", "diff", "delta", "change", "relative", "ratio", "rate",
 }  # fmt: skip
-_FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 
 def recognise(tree: ast.Module, imported: tuple[Target, ...] = ()) -> tuple[Target, ...]:
@@ -103,10 +105,18 @@ def _target(node: FunctionNode, sites: CallSites) -> Target | None:
     if extraction := extraction_target(node):
         return extraction
     for role, slot_of, accepts in _RULES:
+        if role is Role.ADVANTAGES:
+            slot_of = _of_advantages(node)
         target = Target(role, node, parameters(node, slot_of, sites))
         if accepts(target, set(words(node.name))):
             return target
     return None
+
+
+def _of_advantages(node: FunctionNode) -> Callable[[str], Slot | None]:
+    """Slots by how the rewards are laid out, or stand in records, before what names say."""
+    known = {**laid_out([node]), **record_slots(node)}
+    return lambda name: known.get(name) or advantage_slot(name)
 
 
 def _is_loss(target: Target, parts: set[str]) -> bool:
@@ -137,9 +147,8 @@ def says_metric(node: FunctionNode) -> bool:
     )
 
 
-def _is_clip_fraction(target: Target, parts: set[str]) -> bool:
-    named = bool(parts & {"clip", "clipped", "clipfrac"}) and bool(parts & _FRACTION_WORDS)
-    return named and "loss" not in parts and target.has(Slot.NEW, Slot.OLD)
+def _is_clip_fraction(target: Target, _: set[str]) -> bool:
+    return says_clip_fraction(target.name) and target.has(Slot.NEW, Slot.OLD)
 
 
 def _is_shaping(target: Target, parts: set[str]) -> bool:
@@ -155,8 +164,8 @@ def _is_advantages(target: Target, parts: set[str]) -> bool:
     named = bool(parts & _ADVANTAGE_WORDS) or (
         "rewards" in parts and bool(parts & {"normalize", "normalized", "normalised", "normalise"})
     )
-    scored = target.has(Slot.REWARD_FUNCTION, Slot.RESPONSES) and named
-    return (target.has(Slot.REWARDS) and (named or grouped)) or scored
+    scored = target.has(Slot.REWARD_FUNCTION, Slot.RESPONSES) or target.has(Slot.RECORDS)
+    return (scored and named) or (target.has(Slot.REWARDS) and (named or grouped))
 
 
 def _is_log_probs(target: Target, _: set[str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlproof.bind.child.load import Missing
+from rlproof.bind.child.records import Record, make
 
 _MAX_ITEMS = 200_000
 _LARGEST = 2**1023
@@ -21,7 +22,7 @@ def build(kind: str, value: Any) -> Any:
     """An argument of this kind: `raw`, `list`, or `<numpy|torch>:<float|int|bool|float32>`.
 
     And what a function that asks a model takes: `model`, `tokenizer`, `tensors` by name, and
-    `missing`, which says why at any use.
+    `missing`, which says why at any use; and `records` that hold rewards.
     """
     if kind == "raw":
         return value
@@ -29,6 +30,8 @@ def build(kind: str, value: Any) -> Any:
         return Missing(value)
     if kind in ("model", "tokenizer", "tensors"):
         return _for_a_model(kind, value)
+    if kind == "records":
+        return make(value, lambda reward: build(value["kind"], reward))
     if kind == "list":
         return _copy(value)
     library, _, dtype = kind.partition(":")
@@ -37,6 +40,11 @@ def build(kind: str, value: Any) -> Any:
 
         types: dict[str, Any] = {"int": np.int64, "bool": np.bool_, "float32": np.float32}
         return np.array(value, dtype=types.get(dtype, np.float64))
+    if library == "mlx":
+        import mlx.core as mx
+
+        sorts = {"int": mx.int32, "bool": mx.bool_}
+        return mx.array(value, dtype=sorts.get(dtype, mx.float32))
     import torch
 
     kinds = {"int": torch.long, "bool": torch.bool, "float32": torch.float32}
@@ -77,6 +85,8 @@ def _plain(value: Any, left: list[int]) -> Any:
         return _plain(value.detach().cpu().tolist(), left)
     if isinstance(value, list | tuple):
         return [_plain(item, left) for item in value]
+    if isinstance(value, Record):
+        value = vars(value)
     if isinstance(value, dict):
         return {str(key): _plain(item, left) for key, item in value.items()}
     if isinstance(value, Missing):

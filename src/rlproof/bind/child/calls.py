@@ -50,6 +50,7 @@ def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
     result = _apply(function, arguments, spec)
     mutated = [name for name, value in arguments.items() if _fingerprint(value) != before[name]]
     if spec["want"] == "plain":
+        result = _or_records(result, spec, {name: arguments[name] for name in mutated})
         return {"value": plain(result), "mutated": mutated, **_flow(spec, result)}
     scalar, where, places = scalar_of(result, spec.get("pick"))
     out: Spec = {"value": plain(scalar), "mutated": mutated, "where": where, "places": places}
@@ -78,6 +79,12 @@ def _argument(kind: str, value: Any) -> Any:
 def _flow(spec: Spec, result: Any) -> Spec:
     """Where asked for: whether a gradient can come back from any part of what was returned."""
     return {"differentiable": has_gradient(result)} if spec.get("asks_gradient") else {}
+
+
+def _or_records(result: Any, spec: Spec, changed: Spec) -> Any:
+    """What was returned; where that is nothing, the records that were changed, as they now are."""
+    given = (value for name, value in changed.items() if spec["arguments"][name][0] == "records")
+    return next(given, None) if result is None else result
 
 
 def _leaf(spec: Spec, arguments: Spec) -> Any:
