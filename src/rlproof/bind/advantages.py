@@ -47,7 +47,7 @@ class AdvantagesImplementation(Implementation):
 
     def _layouts(self) -> tuple[str, ...]:
         """Shapes of the rewards to try; with a mask they may be those of single tokens."""
-        return ("column", "rows") if self.target.has(Slot.MASK) else ("flat", "grid")
+        return ("column", "rows", "cube") if self.target.has(Slot.MASK) else ("flat", "grid")
 
     def run(self, rewards: list[float], group_size: int) -> list[float]:
         """The advantages of these rewards.
@@ -122,8 +122,11 @@ class AdvantagesImplementation(Implementation):
                     arguments[parameter.name] = ["raw", 1e-6]
                 case Slot.SWITCH if parameter.required:
                     arguments[parameter.name] = ["raw", True]
-                case Slot.MASK if self.layout in ("column", "rows"):
-                    arguments[parameter.name] = [self.convention.mask_kind(), [[1]] * len(rewards)]
+                case Slot.MASK if self.target.has(Slot.REWARDS):
+                    ones: list[Any] = [[1]] * len(rewards)
+                    if self.layout == "cube":
+                        ones = [ones[i : i + group_size] for i in range(0, len(ones), group_size)]
+                    arguments[parameter.name] = [self.convention.mask_kind(), ones]
                 case None | Slot.EPS | Slot.SWITCH | Slot.PROMPTS:
                     continue
                 case _ if parameter.required:
@@ -142,9 +145,11 @@ class AdvantagesImplementation(Implementation):
     def _lay(self, rewards: list[float], group_size: int) -> list[Any]:
         if self.layout in ("flat", "rows"):
             return _turned(rewards, group_size) if self.crossed else list(rewards)
+        column = [[reward] for reward in rewards]
         if self.layout == "column":
-            return [[reward] for reward in rewards]
-        return [rewards[i : i + group_size] for i in range(0, len(rewards), group_size)]
+            return column
+        rows: list[Any] = column if self.layout == "cube" else list(rewards)
+        return [rows[i : i + group_size] for i in range(0, len(rows), group_size)]
 
 
 def _are_keys(target: Target) -> bool:
@@ -212,4 +217,6 @@ def _advantages_in(value: Any, count: int) -> list[float] | None:
 
 
 def _is_flat_four(answer: Spec) -> bool:
-    return _advantages_in(answer["value"], 4) is not None
+    """Whether there is an advantage for each of four rewards, and any is not 0."""
+    found = _advantages_in(answer["value"], 4)
+    return found is not None and any(found)

@@ -178,9 +178,10 @@ class Lowering(Expressions):
         bare = slot in ROLES and self._is_given(value, slot)
         own = key.startswith("self.")
         given = bare or stops(slot, last, found, written, outer, own)
-        if state.sizes and Slot.REWARDS in found.slots and not found.problem:
-            parts = self.kept_loops and slot is Slot.REWARDS  # the rewards of one group
-            given = given and not parts and slot is not Slot.MASK
+        if state.sizes and not found.problem:  # such as the rewards of one group in a loop
+            parts = self.kept_loops and slot is Slot.REWARDS
+            filters = slot is Slot.MASK and Slot.REWARDS in found.slots
+            given = given and not parts and not filters
         if given and not self.helper and not any(value is v for v in state.computed):
             assert slot is not None
             if self.kept_loops:
