@@ -196,8 +196,70 @@ def test_a_width_in_place_of_a_setting_left_out_is_said_and_no_fault(tmp_path):
     text = text.replace("max(mask.sum(), 1)", "(mask.shape[0] * horizon)")
     report = check_text(tmp_path, text)
     assert strong(report) == []
-    assert [
-        s.reason for s in report.skipped
-    ] == ["without `horizon` it is the padded width: constant only if that is fixed"]
+    assert [s.reason for s in report.skipped] == [
+        "without `horizon` it is the padded width: constant only if that is fixed"
+    ]
     bare = text.replace("horizon is None", "True")
     assert strong(check_text(tmp_path, bare)) in (["AGG004"], ["MSK002"])
+
+
+SILENT = """
+import torch
+
+
+class Learner:
+    def improve(self, data):
+        cur = self.net(data.x)
+        prev, gain = data.prev, data.gain
+        keep = data.keep
+        prev = data.prev
+        gain = data.gain
+        r = torch.exp(cur - prev)
+        s = torch.{picker}(r * gain[:, None], r.clamp(0.8, 1.2) * gain[:, None])
+        out = -(s * keep).sum() / keep.sum()
+        out.backward()
+        self.opt.step()
+        self.opt.zero_grad()
+"""
+
+
+def test_names_that_say_nothing_have_roles_by_the_shape_of_the_code(tmp_path):
+    pytest.importorskip("torch")
+    assert strong(check_text(tmp_path, SILENT.format(picker="max"))) == ["SUR004"]
+    healthy = check_text(tmp_path, SILENT.format(picker="min"))
+    assert (strong(healthy), healthy.skipped, healthy.checked) == ([], (), 1)
+
+
+GROUPED = '''
+import numpy as np
+
+
+def normalize(x, k):
+    """{doc}"""
+    g = x.reshape(-1, k)
+    return ((g - g.mean(1, keepdims=True)) / (g.std(1, keepdims=True) + 1e-6)).reshape(-1)
+
+
+{use}
+'''
+
+
+@pytest.mark.parametrize(
+    ("doc", "use", "judged"),
+    [
+        ("x: rewards of all rows, k: completions per prompt", "", 1),
+        ("Rows of k.", "def main(rewards):\n    return normalize(rewards, 4)", 1),
+        ("Rows of k.", "def main(pixels):\n    return normalize(pixels, 4)", 0),
+    ],
+)
+def test_a_normaliser_is_that_of_rewards_where_something_says_so(tmp_path, doc, use, judged):
+    from rlproof.read.script import read
+
+    path = tmp_path / "s.py"
+    path.write_text(GROUPED.format(doc=doc, use=use), "utf-8")
+    if not judged:
+        assert not read(str(path)).targets
+        return
+    report = check_text(tmp_path, GROUPED.format(doc=doc, use=use))
+    [target] = report.targets
+    assert (target.objective["baseline"], report.checked) == ("group-mean", judged)

@@ -162,3 +162,52 @@ def group_advantages(rewards, group_size):
     return (g - g.mean(1, keepdim=True)).flatten()
 """
     assert only(check_text(tmp_path, text)) == {"baseline": "group-mean", "scale": "none"}
+
+
+def test_a_baseline_of_the_others_is_named_where_one_group_is_given(tmp_path):
+    text = """\
+def advantages(rewards):
+    '''Every reward of a group above the mean of the others.'''
+    total = sum(rewards)
+    return [r - (total - r) / (len(rewards) - 1) for r in rewards]
+"""
+    assert only(check_text(tmp_path, text)) == {"baseline": "leave-one-out", "scale": "none"}
+
+
+LEAST = """\
+import torch
+
+
+def group_advantages(rewards, group_size):
+    g = rewards.view(-1, group_size).{dtype}()
+    spread = g.std(1, keepdim=True).clamp(min={eps})
+    return ((g - g.mean(1, keepdim=True)) / spread).flatten()
+"""
+
+
+@pytest.mark.parametrize("eps", [1e-4, 1e-6, 1e-8])
+def test_a_least_std_is_a_stabiliser(tmp_path, eps):
+    # max(σ, eps) = √max(σ², eps²)
+    [target] = check_text(tmp_path, LEAST.format(dtype="double", eps=eps)).targets
+    assert target.objective["eps"] == pytest.approx(eps**2)
+    assert target.objective["eps_place"] == "sqrt(max(var, eps))"
+
+
+def test_a_least_std_below_rounding_is_no_comparison_with_zero(tmp_path):
+    # in float32 the std of eight rewards of 0.2 is 1.6e-8, which is above 1e-8
+    report = check_text(tmp_path, LEAST.format(dtype="float", eps=1e-8))
+    assert strong(report) == ["ADV006"]
+    [found] = [f for f in report.findings if f.code == "ADV006"]
+    assert "eps = 1e-08" in found.message
+
+
+def test_a_number_beside_the_rewards_keeps_its_default(tmp_path):
+    text = """\
+import numpy as np
+
+
+def group_advantages(rewards, group_size, reward_scale=1.0):
+    g = np.asarray(rewards).reshape(-1, group_size) * reward_scale
+    return (g - g.mean(1, keepdims=True)).ravel()
+"""
+    assert only(check_text(tmp_path, text)) == {"baseline": "group-mean", "scale": "none"}

@@ -95,4 +95,4 @@ def direction(script: Script, target: Target) -> str | None:
     if maximised or maximises(script):
         return None
     named = f"{target.name.replace('_', ' ')} {doc}".lower()
-    return "loss" if re.search(r"\bloss\b", named) else None
+    return "loss" if re.search(r"\bloss\b|\b[a-z]+loss(fn)?\.", named) else None

@@ -249,7 +249,9 @@ def _joins(node: ast.expr, flow: Flow, both: set[Slot]) -> bool:
 def advantages_landmarks(target: Target) -> dict[str, Place]:
     """Landmarks of an advantage function: the statistics (a span), the division, the result."""
     body = body_without_doc(target.node)
-    flow = Flow(target.node, {p.name: p.slot or f"?{p.name}" for p in target.parameters})
+    held = {Slot.RECORDS: Slot.REWARDS}
+    slots = {p.name: p.slot and held.get(p.slot, p.slot) for p in target.parameters}
+    flow = Flow(target.node, {name: slot or f"?{name}" for name, slot in slots.items()})
     statistics = place(target.name, body[0])
     tainted = [s for s in body if _touches(flow, s, Slot.REWARDS)]
     if tainted:

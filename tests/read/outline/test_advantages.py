@@ -180,3 +180,18 @@ def test_statistics_are_those_that_the_caller_computes():
 def test_statistics_of_anything_else_stay_unknown(lines):
     target = advantages(STATISTICS.format(lines=lines, std="score.std()"))
     assert "needs `mean_rewards`" in target.origin.reason
+
+
+def test_rewards_that_a_loop_collects_are_given():
+    target = advantages("""
+    def step(model, k):
+        rewards: list[float] = []
+        for _ in range(k):
+            rewards.append(score(model.sample()))
+        middle = sum(rewards) / len(rewards)
+        advantages = [r - middle for r in rewards]
+        learn(model, advantages)
+    """)
+    assert slots(target) == {"rewards": Slot.REWARDS}
+    assert len(target.node.body) == 3
+    assert target.origin.reason == ""

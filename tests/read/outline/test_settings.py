@@ -165,6 +165,60 @@ def test_a_sign_of_the_advantages_is_computed_and_not_given():
     assert "sgn_advantage" not in slots(target)
 
 
+def test_a_guard_against_having_no_data_is_left_out():
+    target = only("""
+    class Trainer:
+        def loss(self, model, answers, advantages, old_logps):
+            if len(answers) == 0:
+                nothing = torch.zeros(())
+                return nothing, nothing
+            logps = []
+            for answer in answers:
+                logps.append(score(model, answer))
+            logps = torch.stack(logps)
+            ratio = torch.exp(logps - old_logps)
+            loss = -torch.min(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages).mean()
+            return loss, ratio.mean()
+    """)
+    assert target.origin.reason == ""
+    assert slots(target) == {
+        "advantages": Slot.ADVANTAGES,
+        "logps": Slot.NEW,
+        "old_logps": Slot.OLD,
+    }
+
+
+def test_advantages_that_a_step_makes_of_rewards_are_given_as_they_are_at_last():
+    target = only("""
+    def step(self, eps=1e-8):
+        rewards = self.score(self.sample())
+        spread = rewards.std(dim=1, keepdim=True)
+        advantages = (rewards - rewards.mean(dim=1, keepdim=True)) / (spread + eps)
+        advantages = torch.where(spread < eps, torch.zeros_like(advantages), advantages)
+        logp_actions = self.log_probs()
+        loss = -(advantages * logp_actions).mean()
+        loss.backward()
+    """)
+    assert set(slots(target).values()) == {Slot.ADVANTAGES, Slot.NEW}
+
+
+def test_an_entropy_that_cannot_be_had_is_a_bonus_that_is_off():
+    target = only("""
+    class Trainer:
+        def step(self, batch, optimizer):
+            for ids, old_log_probs, advantages in batch:
+                logits = self.actor(ids)
+                log_probs = pick(logits, ids)
+                entropies = entropy_of(logits)
+                ratio = (log_probs - old_log_probs).exp()
+                loss = -(ratio * advantages).mean() - self.beta_s * entropies.mean()
+                loss = loss - self.gamma_s * entropies
+                loss.backward()
+    """)
+    assert target.origin.reason == ""
+    assert "loss = loss - 0.0" in lines(target)
+
+
 @pytest.mark.parametrize(
     ("name", "slot"),
     [

@@ -33,6 +33,7 @@ from rlproof.read.outline.scope import Scope
 from rlproof.read.outline.state import SlotOf
 from rlproof.read.outline.statistics import with_statistics
 from rlproof.read.outline.syntax import Functions, arguments
+from rlproof.read.outline.unnamed import may_have_roles, unnamed_roles
 from rlproof.read.outline.variants import alternatives, base, label
 from rlproof.read.records import record_slots
 from rlproof.read.targets import Origin, Role, Target
@@ -85,7 +86,7 @@ class _Outliner:
         roles = self.said.project or self.said.comments
         names = regions.names_in(self.tree)
         losses = _speaks_of_losses(names) or _speaks_of_ratios(names)
-        if not roles and not losses and not _speaks_of_rewards(names):
+        if not (roles or losses or _speaks_of_rewards(names) or may_have_roles(self.tree)):
             return [], []
         self.scope = Scope(self.tree)
         found = [d for d in regions.definitions(self.tree) if self._is_open(d)]
@@ -110,9 +111,13 @@ class _Outliner:
         )
 
     def _roles(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Slot]:
-        """What is said of names in a function: on its `def`, in it, and in the project."""
+        """What is said of names in a function: on its `def`, in it, and in the project.
+
+        Names of which nothing is said may have a docstring, or the shape of the code.
+        """
         own = self.said.at(node)
-        return {**self.said.inside(node.body), **(own.roles if own else {})}
+        told = {**self.said.inside(node.body), **(own.roles if own else {})}
+        return {**unnamed_roles(node), **told}
 
     def _marked(self, body: list[ast.stmt], kind: str) -> list[tuple[ast.stmt, ast.expr]]:
         """Statements with a directive of this kind, with what they assign or return."""

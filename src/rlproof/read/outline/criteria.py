@@ -195,10 +195,17 @@ def _means(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _is_mean(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    return name in _MEANS
+    """A call of a mean, or a sum that is divided."""
+    match node:
+        case ast.BinOp(left=ast.Call() as total, op=ast.Div()):
+            return _called(total) == "sum"
+        case ast.Call():
+            return _called(node) in _MEANS
+    return False
+
+
+def _called(call: ast.Call) -> str:
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def _centred(value: ast.expr, means: set[str]) -> str:
@@ -210,8 +217,16 @@ def _centred(value: ast.expr, means: set[str]) -> str:
             names = {n.id for n in inner if isinstance(n, ast.Name)}
             mean = names & means or any(set(words(n)) & _MEAN_WORDS for n in names)
             if left and (mean or any(map(_is_mean, inner))):
-                return left
+                return _walked(value, left)
     return ""
+
+
+def _walked(value: ast.expr, name: str) -> str:
+    """The rewards that a comprehension takes one after the other, or the name itself."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.comprehension) and path_of(node.target) == name:
+            return _variable(node.iter) or name
+    return name
 
 
 def _variable(node: ast.expr) -> str:

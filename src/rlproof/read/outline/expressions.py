@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, words
 from rlproof.read.outline.neutral import GATHERS, OUTSIDE
 from rlproof.read.outline.options import given as given_to
 from rlproof.read.outline.options import options_of, strings_of
@@ -94,15 +94,28 @@ class Expressions:
                     return replace(whole, const=tuple(item.const for item in parts))
                 return whole
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                sides = (self.value(left), self.value(right))
+                sides = (self._part(left), self._part(right))
                 written = any(isinstance(side, ast.Constant) for side in (left, right))
                 off = not written or joined(*sides).problem  # `zeros * 0.0` is about a shape
                 if off and any(v.known and v.const == 0 and v.const is not False for v in sides):
                     return self._folded(node, lambda: 0.0)
                 return joined(*sides)
+            case ast.BinOp(left=left, right=right):
+                return joined(self._part(left), self._part(right))
             case ast.UnaryOp(operand=operand):
                 return joined(self.value(operand))
         return joined(*self._children(node))
+
+    def _part(self, node: ast.expr) -> Value:
+        """One side of a sum or product; an entropy that can't be had is a bonus that is off."""
+        found = self.value(node)
+        if found.problem and not found.leaf:
+            whole = node
+            while isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute):
+                whole = whole.func.value  # `.mean()` of it
+            if set(words((path_of(whole) or "").rpartition(".")[2])) & {"entropy", "entropies"}:
+                return self._folded(node, lambda: 0.0)
+        return found
 
     def _children(self, node: ast.AST) -> list[Value]:
         found: list[Value] = []

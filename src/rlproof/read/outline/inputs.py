@@ -55,6 +55,8 @@ def stops(
         return False  # it depends on how far the policy moved
     if found.problem or (outer and slot not in (Slot.MASK, Slot.LENGTHS)):
         return not found.known
+    if slot is Slot.ADVANTAGES and Slot.REWARDS in found.slots and not found.slots & POLICIES:
+        return not found.known  # as they are made of rewards here, and nothing of the policy
     if slot in found.slots:
         return is_selection(value) or (slot is Slot.REWARDS and not is_arithmetic(value))
     if found.known:

@@ -18,12 +18,17 @@ _TILING = {"repeat", "tile"}
 _MODULES = {"torch", "np", "numpy", "jnp", "mx"}
 
 
-def laid_out(body: Sequence[ast.AST]) -> dict[str, Slot]:
-    """Names of the size and the number of groups, from how rewards are laid out as (P, G)."""
+def laid_out(body: Sequence[ast.AST], rewards: str | None = None) -> dict[str, Slot]:
+    """Names of the size and the number of groups, from how rewards are laid out as (P, G).
+
+    Args:
+        body: statements, or a function.
+        rewards: a name that holds them, where it does not say so itself.
+    """
     found: dict[str, Slot] = {}
     for statement in body:
         for node in ast.walk(statement):
-            shape = _shape_of_rewards(node)
+            shape = _shape_of_rewards(node, rewards)
             if shape is not None:
                 found |= dict(_sizes(*shape))
     return found
@@ -50,7 +55,9 @@ def _is_size(node: ast.expr) -> bool:
     return name is not None and advantage_slot(name) is Slot.GROUP_SIZE
 
 
-def _shape_of_rewards(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+def _shape_of_rewards(
+    node: ast.AST, rewards: str | None = None
+) -> tuple[ast.expr, ast.expr] | None:
     """The two sizes of a reshape of rewards."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
@@ -61,16 +68,18 @@ def _shape_of_rewards(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
         base, *sizes = sizes
     if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
         sizes = list(sizes[0].elts)
-    if len(sizes) != 2 or not _are_rewards(base):
+    if len(sizes) != 2 or not _are_rewards(base, rewards):
         return None
     return sizes[0], sizes[1]
 
 
-def _are_rewards(node: ast.expr) -> bool:
+def _are_rewards(node: ast.expr, rewards: str | None) -> bool:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
     name = _last(node)
-    return name is not None and said(name, advantage_slot) is Slot.REWARDS
+    if name is None:
+        return False
+    return name == rewards or said(name, advantage_slot) is Slot.REWARDS
 
 
 def _sizes(groups: ast.expr, members: ast.expr) -> Iterator[tuple[str, Slot]]:

@@ -28,7 +28,7 @@ from rlproof.read.outline.syntax import (
     replaced,
     stored,
 )
-from rlproof.read.outline.values import PLAIN, ROLES, Value, joined, merged
+from rlproof.read.outline.values import PLAIN, POLICIES, ROLES, Value, joined, merged
 
 _GRADIENT_CONTEXTS = {"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"}
 _MOST_METHODS = 6
@@ -262,6 +262,8 @@ class Lowering(Expressions):
         before = set(self.state.inputs)
         with self.state.branch() as one:
             body = self.block(node.body, outer)
+            if known.problem and self._is_guard(node):
+                return []
         with self.state.branch() as other:
             orelse = self.block(node.orelse, outer)
         del before
@@ -277,6 +279,14 @@ class Lowering(Expressions):
         if known.problem:
             self.state.lacking[made] = known.problem
         return [made]
+
+    def _is_guard(self, node: ast.If) -> bool:
+        """Whether a branch only leaves with nothing of the policy, as where there is no data."""
+        last = node.body[-1]
+        if node.orelse or not isinstance(last, ast.Return):
+            return False
+        simple = all(isinstance(s, ast.Assign | ast.Expr | ast.Return) for s in node.body)
+        return simple and (last.value is None or not self.value(last.value).slots & POLICIES)
 
     def _see_others(self, orelse: Sequence[ast.stmt]) -> None:
         """Note what a setting is compared with further down a chain that is decided already."""

@@ -151,11 +151,19 @@ def from_rewards(region: Region) -> Iterator[Region]:
     makes = [
         step
         for step in region.steps[:-1]
-        if step.kind == "run" and region.rewards in set(stored(step.node))
+        if step.kind == "run" and region.rewards in {*stored(step.node), *_filled(step.node)}
     ]
     for last in range(1, len(makes) + 1 if region.rewards else 1):
         left = makes[:last]
         yield replace(region, steps=tuple(s for s in region.steps if s not in left))
+
+
+def _filled(node: ast.stmt) -> Iterator[str]:
+    """Lists that a statement puts something into."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend")):
+                yield name
 
 
 def start_of(definition: Definition) -> tuple[Step, ...]:
