@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rlproof.read.names import Slot, advantage_slot, words
 from rlproof.read.targets import FunctionNode
@@ -76,8 +77,13 @@ def _is_reward(key: str) -> bool:
     return advantage_slot(key) is Slot.REWARDS and not set(words(key)) & _NO_REWARD
 
 
-def _reads(node: ast.AST) -> Iterator[tuple[str, str, bool]]:
-    """Attributes and keys that are read of variables, methods left out."""
+@lru_cache(maxsize=64)
+def _reads(node: ast.AST) -> tuple[tuple[str, str, bool], ...]:
+    """Attributes and keys that are read of variables, methods left out; once for each function."""
+    return tuple(_each_read(node))
+
+
+def _each_read(node: ast.AST) -> Iterator[tuple[str, str, bool]]:
     called = {n.func for n in ast.walk(node) if isinstance(n, ast.Call)}
     for inner in ast.walk(node):
         match inner:

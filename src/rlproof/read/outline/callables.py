@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 
 from rlproof.read.outline.scope import Scope
 from rlproof.read.outline.syntax import at, path_of, replaced
@@ -13,13 +14,21 @@ def held(scope: Scope, owner: str, name: str) -> ast.expr | None:
     """The one value that the methods of a class and its bases give an attribute."""
     found: dict[str, ast.expr] = {}
     for info in scope.ancestors(owner):
-        for node in ast.walk(info.node):
-            match node:
-                case ast.Assign(
-                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=attr)], value=value
-                ) if attr == name:
-                    found[ast.dump(value)] = value
+        found |= {ast.dump(value): value for value in _assigned(info.node).get(name, ())}
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+@lru_cache(maxsize=64)
+def _assigned(node: ast.ClassDef) -> dict[str, list[ast.expr]]:
+    """What a class assigns to each attribute of `self`; one walk for all of them."""
+    found: dict[str, list[ast.expr]] = {}
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=attr)], value=value
+            ):
+                found.setdefault(attr, []).append(value)
+    return found
 
 
 def called(
