@@ -59,6 +59,14 @@ def f(old_logps, ratio):
     ratio: difference of log-probs
     """
 '''
+SAMPLED = '''
+def f(a, b, c):
+    """
+    a: log-probs of the sampled tokens under the current policy
+    b: local log-probs, only a shape reference
+    c: log-probs of the generated tokens under the reference model
+    """
+'''
 NEW, OLD, REF, ADV = Slot.NEW, Slot.OLD, Slot.REF, Slot.ADVANTAGES
 FUNCTIONS = {
     GOOGLE: {"a": NEW, "b": OLD, "c": ADV, "d": Slot.MASK, "e": Slot.CLIP},
@@ -67,6 +75,7 @@ FUNCTIONS = {
     ONE_LINE: {"a": NEW, "c": ADV, "w": Slot.BETA},
     TYPED: {"x": OLD, "y": ADV},  # a settings class is no array
     TWICE: {},  # which of the two is the new one is not said
+    SAMPLED: {"c": REF},  # two that could be the new ones: neither is
     NAMED: {},  # a name that speaks wins, and a difference is no log-prob
 }
 

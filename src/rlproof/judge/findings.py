@@ -14,6 +14,7 @@ from rlproof.faults.seen import Batch, LossSeen, Place, Point, ScriptError, Seen
 from rlproof.read.source import Cell, spot
 
 _PROBABILITIES = (0.5, 0.25, 0.75)
+_FAR = ((0.9, 0.01), (0.01, 0.9))  # beyond any clip range that was meant as one
 _NOTICEABLE = 0.02
 _LINE = re.compile(r"\bline (\d+)\b")
 
@@ -57,12 +58,15 @@ class Skipped:
 
 def once(findings: list[Finding]) -> list[Finding]:
     """Of the branches of one function that share a line, only the first is named for it."""
-    seen: dict[tuple[str, str, int, int], Finding] = {}
+    seen: set[tuple[str, str, int, int]] = set()
+    kept: list[Finding] = []
     for finding in findings:
         function, _, branch = finding.place.function.partition(" [")
         key = (finding.code, function, finding.place.line, finding.place.col)
-        seen.setdefault(key if branch else (*key[:3], -1 - len(seen)), finding)
-    return list(seen.values())
+        if not branch or key not in seen:
+            kept.append(finding)
+        seen.add(key)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,8 @@ def smallest_case(loss: LossSeen, axis: str, value: str) -> Evidence | None:
 def _surrogate_cases(loss: LossSeen) -> Iterator[tuple[str, Batch]]:
     """One token, with round probabilities; equal ones first."""
     takes, to_ref = loss.slots, loss.point.get("ratio_to") == "reference"
-    for new, old, adv in product(_PROBABILITIES, _PROBABILITIES, (1.0, -1.0)):
+    near = product(_PROBABILITIES, _PROBABILITIES)
+    for (new, old), adv in product((*near, *_FAR), (1.0, -1.0)):
         rows = [[log(new)]]
         batch = Batch(rows, [[log(old)]], [[log(old)]] if to_ref else rows, [adv], [[1]])
         coefficients = ", clip range 0.2" * any("clip range" in slot for slot in takes)

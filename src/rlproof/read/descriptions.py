@@ -33,10 +33,14 @@ _WORDS: tuple[tuple[str, Slot], ...] = (
      r"\b(coefficient|weight) of the (kl|divergence)", Slot.BETA),
 )  # fmt: skip
 _POLICIES: tuple[tuple[str, Slot], ...] = (
-    (r"\bref(erence)?\b|\bfrozen\b|\bbase\b|\bsft\b|\binitial\b", Slot.REF),
-    (r"\bold\b|behaviou?r|rollout|sampler|sampled|sampling|previous|generat|before", Slot.OLD),
+    (r"\bcurrent\b|\bnew\b|\bbeing (trained|optimi[sz]ed)|\btrained policy|\bupdated\b|\blearner\b",
+     Slot.NEW),
+    (r"\bref(erence)?[-_ ](policy|model|log)|\b(of|under|from|by) (a |the )?(frozen |fixed )?"
+     r"ref(erence)?\b|\bfrozen\b|\bsft\b|\b(base|initial) (policy|model)", Slot.REF),
+    (r"\bold\b|behaviou?r|\brollouts?\b|\bsampler\b|\bsampling (policy|time)|\bprevious\b|"
+     r"\bgenerat(ed|ion|ing)\b|\bpolicy that sampled", Slot.OLD),
     (r"", Slot.NEW),
-)
+)  # fmt: skip
 
 
 _ALIASES = {

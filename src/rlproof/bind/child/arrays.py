@@ -43,8 +43,9 @@ def build(kind: str, value: Any) -> Any:
     if library == "mlx":
         import mlx.core as mx
 
-        sorts = {"int": mx.int32, "bool": mx.bool_}
-        return mx.array(value, dtype=sorts.get(dtype, mx.float32))
+        mx.set_default_device(mx.cpu)  # a GPU has no double precision
+        sorts = {"int": mx.int32, "bool": mx.bool_, "float32": mx.float32}
+        return mx.array(value, dtype=sorts.get(dtype, mx.float64))
     import torch
 
     kinds = {"int": torch.long, "bool": torch.bool, "float32": torch.float32}
@@ -100,6 +101,12 @@ def is_tensor(value: Any) -> bool:
     """Whether this is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_mlx(value: Any) -> bool:
+    """Whether this is an array of MLX, without importing it."""
+    core = sys.modules.get("mlx.core")
+    return core is not None and isinstance(value, core.array)
 
 
 def has_gradient(value: Any) -> bool:

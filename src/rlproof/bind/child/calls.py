@@ -12,6 +12,7 @@ from rlproof.bind.child.arrays import (
     NotPlainError,
     build,
     has_gradient,
+    is_mlx,
     is_tensor,
     plain,
     scalar_of,
@@ -56,6 +57,8 @@ def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
     out: Spec = {"value": plain(scalar), "mutated": mutated, "where": where, "places": places}
     if leaf is not None:
         out["gradient"], out["mode"] = _autograd(scalar, leaf)
+    elif spec.get("gradient") and is_mlx(arguments[spec["gradient"]]):
+        out["gradient"], out["mode"] = _by_mlx(function, spec), "autograd"
     elif spec.get("gradient"):
         out["gradient"], out["mode"] = _differences(function, spec), "differences"
     return out
@@ -100,6 +103,20 @@ def _autograd(scalar: Any, leaf: Any) -> tuple[Any, str]:
         return torch.zeros_like(leaf).tolist(), "cut"
     (gradient,) = torch.autograd.grad(scalar.reshape(()), leaf, allow_unused=True)
     return (torch.zeros_like(leaf) if gradient is None else gradient).tolist(), "autograd"
+
+
+def _by_mlx(function: Callable[..., Any], spec: Spec) -> Any:
+    """MLX differentiates functions; its `exp` has single precision, too coarse for differences."""
+    import mlx.core as mx
+
+    arguments = _arguments(spec)
+    name = spec["gradient"]
+
+    def value(leaf: Any) -> Any:
+        seed_everything(spec.get("seed", 0))
+        return scalar_of(_apply(function, {**arguments, name: leaf}, spec), spec.get("pick"))[0]
+
+    return mx.grad(value)(arguments[name]).tolist()
 
 
 def _differences(function: Callable[..., Any], spec: Spec) -> Any:
