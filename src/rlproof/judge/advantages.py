@@ -174,11 +174,13 @@ def _divisors(trials: tuple[Trial, ...], baseline: str, scale: str) -> list[tupl
 
 def _least(close: list[tuple[float, float]], tiny: list[tuple[float, float]]) -> float | None:
     """The least std that is divided by, where a smaller one makes no difference: max(std, eps)."""
-    values = [got for _, got in tiny]
-    if len(values) < 2 or not tiny[0][0] < values[1] < _LARGEST_EPS:
+    if len(tiny) < 2:
         return None
-    alike = [*[(v, values[1]) for v in values], *[(got, max(s, values[1])) for s, got in close]]
-    return values[1] if all(abs(a - b) <= 0.002 * b for a, b in alike) else None
+    (spread, _), (_, least) = tiny[:2]
+    if not spread < least < _LARGEST_EPS:
+        return None
+    alike = all(abs(got - max(s, least)) <= 0.002 * max(s, least) for s, got in (*tiny, *close))
+    return least if alike else None
 
 
 def _promises_std(target: Target) -> bool:

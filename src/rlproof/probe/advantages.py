@@ -19,8 +19,8 @@ ROUNDED = ([0.1] * 3, [0.2] * 8, [0.1] * 7, [0.7] * 10)
 """Groups whose mean is off by rounding, so that a computed std need not be exactly 0."""
 CLOSE = (1e-3, 1e-5)
 """Spreads d of a group (0, d), small enough to show the stabiliser."""
-TINY = (1e-11, 1e-12)
-"""Spreads far below any stabiliser: one that is a least value of the std shows itself."""
+TINY = (1e-11, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4)
+"""Spreads far below any stabiliser, and about as large as each: a least value of the std shows."""
 
 
 @dataclass(frozen=True, slots=True)
