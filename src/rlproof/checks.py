@@ -12,10 +12,10 @@ from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
 from rlproof.faults.model import Severity
 from rlproof.faults.registry import catalogue, matching
 from rlproof.judge.check import check
-from rlproof.judge.findings import FileReport
+from rlproof.judge.findings import FileReport, FixStatus
 from rlproof.read.script import read
 from rlproof.read.source import expand, shown
-from rlproof.repair.suggest import suggest
+from rlproof.read.targets import Script
 from rlproof.report import json, text
 
 STYLES = ("full", "concise", "json", "html")
@@ -30,6 +30,10 @@ class Options:
     run: bool
     seconds: float
     style: str
+    fix: bool = False
+    """Write verified repairs."""
+    diff: bool = False
+    """Verify repairs and show them."""
 
     @classmethod
     def resolve(
@@ -40,12 +44,17 @@ class Options:
         run: bool,
         timeout: float | None,
         style: str | None,
+        *,
+        fix: bool = False,
+        diff: bool = False,
     ) -> Options:
         """Merge the command line with the project's settings.
 
         Raises:
-            ConfigError: an unknown code, recipe, format or setting.
+            ConfigError: an unknown code, recipe, format or setting, or a repair without a run.
         """
+        if (fix or diff) and not run:
+            raise ConfigError("--fix and --diff run what they repair; leave --no-run out")
         config = load_config(Path.cwd())
         chosen = style or config.format or "full"
         if chosen not in STYLES:
@@ -56,6 +65,8 @@ class Options:
             run=run,
             seconds=timeout or config.timeout or DEFAULT_SECONDS,
             style=chosen,
+            fix=fix,
+            diff=diff,
         )
 
 
@@ -80,6 +91,7 @@ class Outcome:
     errors: tuple[RlproofError, ...] = ()
     objective: str | None = None
     """The recipe declared for all files."""
+    patches: tuple[bytes, ...] = ()
 
     @property
     def failures(self) -> list[str]:
@@ -100,6 +112,16 @@ class Outcome:
         if any(f.severity is not Severity.NOTE for f in findings):
             return 1
         return 0 if any(r.checked for r in self.reports) else NothingToCheckError.exit_code
+
+    @property
+    def repairs(self) -> list[str]:
+        """One line on the repair of each file that has one."""
+        return [repair_line(report) for report in self.reports if report.repair]
+
+    @property
+    def patch(self) -> bytes:
+        """The patches of all files, each in the encoding of its file."""
+        return b"".join(self.patches)
 
     def without_findings(self) -> Outcome:
         """Targets only."""
@@ -131,6 +153,7 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
     reports: list[FileReport] = []
     sources: dict[str, list[str]] = {}
     errors: list[RlproofError] = []
+    patches: list[bytes] = []
     for path, named in expand(paths):
         try:
             script = read(path)
@@ -142,16 +165,57 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
             report = check(
                 script, run=options.run, seconds=options.seconds, objective=options.objective
             )
+            report, patch, lines = _repaired(script, report, options)
         except ConfigError:
             raise
         except RlproofError as error:
             if named or error.exit_code == 2:
                 errors.append(error)
             continue
-        reports.append(suggest(script, report.keep(options.codes)))
-        sources[path] = script.source.lines
+        reports.append(report.keep(options.codes))
+        patches.append(patch)
+        sources[path] = lines
     if not reports and not errors:
         raise NothingToCheckError(
             f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
         )
-    return Outcome(tuple(reports), sources, tuple(errors), options.objective)
+    return Outcome(tuple(reports), sources, tuple(errors), options.objective, tuple(patches))
+
+
+def _repaired(
+    script: Script, report: FileReport, options: Options
+) -> tuple[FileReport, bytes, list[str]]:
+    """The report with its fixes, the patch, and the lines that the report speaks of."""
+    from rlproof.repair import fix
+
+    lines = script.source.lines
+    if not (options.fix or options.diff):
+        return fix.suggest(script, report), b"", lines
+    report = fix.repair(
+        script,
+        report,
+        options.codes,
+        seconds=options.seconds,
+        objective=options.objective,
+    )
+    patch = fix.bytes_of(script, report)
+    if options.fix:
+        report = fix.written(script, report, options.codes)
+        if report.fixed and report.repair:
+            lines = report.repair.text.split("\n")
+    return report, patch, lines
+
+
+def repair_line(report: FileReport) -> str:
+    """What a search for repairs came to, in one line."""
+    repair = report.repair
+    assert repair is not None
+    name = shown(report.path)
+    if report.fixed:
+        count = len(report.fixed)
+        return f"{name}: fixed {count} finding{'s' * (count != 1)}, {repair.said}"
+    if repair.status is FixStatus.VERIFIED:
+        return f"{name}: {repair.said}"
+    what = "a partial repair" if repair.status is FixStatus.PARTIAL else "no repair"
+    reason = f" ({repair.message})" if repair.message else ""
+    return f"{name}: {what}, not written{reason}"

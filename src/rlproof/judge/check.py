@@ -65,6 +65,7 @@ def check(
     run: bool = True,
     seconds: float = DEFAULT_SECONDS,
     objective: str | None = None,
+    examine: Callable[[Seen], None] | None = None,
 ) -> FileReport:
     """Judge one script.
 
@@ -73,6 +74,7 @@ def check(
         run: False looks at the source only.
         seconds: limit for each function of the script.
         objective: the declared recipe; the script's own `# rlproof: objective=` comes second.
+        examine: is given what was seen while the script's functions can still be called.
 
     Raises:
         ConfigError: the declared recipe is unknown.
@@ -81,7 +83,7 @@ def check(
     if not run:
         return _source_only(script, {t.name: "--no-run was given" for t in script.targets})
     with Sandbox(script.source, seconds) as sandbox:
-        return _Check(script, sandbox, recipe).report()
+        return _Check(script, sandbox, recipe, examine).report()
 
 
 def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
@@ -97,8 +99,15 @@ def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
 class _Check:
     """The state of one check: what was seen so far, and what could not be."""
 
-    def __init__(self, script: Script, sandbox: Sandbox, recipe: str | None) -> None:
+    def __init__(
+        self,
+        script: Script,
+        sandbox: Sandbox,
+        recipe: str | None,
+        examine: Callable[[Seen], None] | None = None,
+    ) -> None:
         self.script = script
+        self.examine = examine
         self.sandbox = sandbox
         self.recipe = recipe
         self.reasons: dict[str, str] = {}
@@ -129,6 +138,8 @@ class _Check:
         broken = any(f.severity is Severity.ERROR for f in first)
         seen = replace(seen, loops=self._each(Role.TRAIN, lambda t: self._loop(t, broken)))
         findings = [*detect(seen), *source_findings(self.script, set(self.reasons))]
+        if self.examine is not None:
+            self.examine(seen)
         return self._assemble(seen, findings)
 
     def _assemble(self, seen: Seen, findings: list[Finding]) -> FileReport:

@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Iterator
 
 from rlproof.read.roles import recognise
-from rlproof.read.source import load
+from rlproof.read.source import Source, load
 from rlproof.read.targets import Script
 
 _DIRECTIVE = re.compile(r"#\s*rlproof:\s*objective\s*=\s*([\w.+-]+)\s*")
@@ -20,7 +20,11 @@ def read(path: str) -> Script:
     Raises:
         SourceError, NothingToCheckError: see `rlproof.read.source.load`.
     """
-    source = load(path)
+    return script_of(load(path))
+
+
+def script_of(source: Source) -> Script:
+    """The targets of a source and the objective that its comments declare."""
     return Script(source, recognise(source.tree), next(_declared(source.text), None))
 
 

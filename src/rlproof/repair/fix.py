@@ -1,0 +1,214 @@
+"""`--fix` and `--diff`: a report with what each finding's repair came to, and the file's patch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rlproof.bind.sandbox import DEFAULT_SECONDS
+from rlproof.faults.model import Severity
+from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus, Repair
+from rlproof.read.script import read
+from rlproof.read.source import shown
+from rlproof.read.targets import Script
+from rlproof.repair import files
+from rlproof.repair.candidates import candidates
+from rlproof.repair.covers import Cover
+from rlproof.repair.edits.model import ConflictError, Edit, compose
+from rlproof.repair.patch import patch
+from rlproof.repair.search import Found, Group, alternatives, edits_of, search
+from rlproof.repair.verify import Verifier
+
+BUDGET = 120.0
+"""Seconds for the search in one file."""
+MOST = 150
+"""Versions of one file that are executed at most."""
+
+
+def repair(
+    script: Script,
+    report: FileReport,
+    codes: frozenset[str],
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    objective: str | None = None,
+    budget: float = BUDGET,
+    offers: bool = True,
+) -> FileReport:
+    """The report with a fix for every finding that has one, and the repair of the whole file.
+
+    Args:
+        script: the script as it was read.
+        report: what `check` said of it.
+        codes: the faults to repair; others may stay.
+        seconds: limit for each function of the script.
+        objective: the declared recipe.
+        budget: seconds for the whole search.
+        offers: whether to look for other sets that are as right.
+
+    Raises:
+        WriteError: the file changed since it was read.
+    """
+    raw = files.load(script.source)
+    verifier = Verifier(script, report, codes, seconds, objective, budget, MOST)
+    if not verifier.strong(report.findings):
+        return report
+    found = search(verifier)
+    status = _status(found)
+    wanted = offers and status is FixStatus.VERIFIED
+    rivals = alternatives(verifier, found) if wanted else []
+    whole_others = tuple((cover.label, _shown(script, raw, text)) for _, cover, text in rivals)
+    others = _others(script, rivals)
+    done = edits_of(found)
+    left = {(f.code, f.place.function) for f in found.verdict.left} if found.verdict else set()
+    annotated = tuple(
+        _annotated(script, finding, codes, done, left, status, others)
+        for finding in _with_suggestions(script, report)
+    )
+    patched = _shown(script, raw, found.text)
+    whole = _whole(found, status, patched, whole_others, verifier.checks)
+    return replace(report, findings=annotated, repair=whole)
+
+
+def _whole(
+    found: Found,
+    status: FixStatus,
+    patched: str,
+    others: tuple[tuple[str, str], ...],
+    checks: int,
+) -> Repair:
+    """The repair of the whole file."""
+    verdict, message = found.verdict, found.stopped or _why_not(found)
+    if verdict is None:
+        return Repair(status, found.text, patched, 0, 0, others, message, checks)
+    total, passed = verdict.cases.total, verdict.cases.passed
+    report = verdict.report
+    return Repair(status, found.text, patched, total, passed, others, message, checks, report)
+
+
+def written(script: Script, report: FileReport, codes: frozenset[str]) -> FileReport:
+    """Write a verified repair to its file; the report of what the file is now.
+
+    A repair that is not verified as a whole is not written, and the report stays as it is.
+
+    Raises:
+        WriteError: the file changed meanwhile or can't be written; it is untouched.
+    """
+    whole = report.repair
+    if whole is None or whole.status is not FixStatus.VERIFIED or whole.after is None:
+        return report
+    raw = files.load(script.source)
+    files.replace(raw, raw.edited(whole.text))
+    if read(script.source.path).source.text != whole.text:
+        raise files.WriteError(f"{shown(script.source.path)}: changed while it was being written")
+    fixed = tuple(f for f in report.findings if f.severity is not Severity.NOTE and f.code in codes)
+    return replace(whole.after, repair=whole, fixed=fixed)
+
+
+def _status(found: Found) -> FixStatus:
+    if found.verdict is None:
+        return FixStatus.SUGGESTED
+    return FixStatus.VERIFIED if found.verdict.accepted else FixStatus.PARTIAL
+
+
+def _why_not(found: Found) -> str:
+    if found.verdict is None:
+        return "no set of edits was found that repairs a fault"
+    left = sorted({f"{f.code} in {f.place.function}" for f in found.verdict.left})
+    return f"left: {', '.join(left)}" if left else ""
+
+
+def _annotated(
+    script: Script,
+    finding: Finding,
+    codes: frozenset[str],
+    done: list[tuple[str, Edit]],
+    left: set[tuple[str, str]],
+    status: FixStatus,
+    others: dict[tuple[str, str], tuple[str, str]],
+) -> Finding:
+    """A finding with what became of it in the set that was found."""
+    gone = (finding.code, finding.place.function) not in left
+    if finding.severity is Severity.NOTE or finding.code not in codes or not gone:
+        return finding
+    if status is FixStatus.SUGGESTED:
+        return finding
+    for text, edit in done:
+        if edit.function == finding.place.function and finding.code in edit.covers:
+            rival = others.get((finding.place.function, finding.code))
+            also = (rival,) if rival else ()
+            diff = _diff(script, text, edit) or ""
+            return replace(finding, fix=Fix(status, edit.label, diff, also))
+    return replace(finding, fix=Fix(status, "goes with the other repairs", ""))
+
+
+def _others(
+    script: Script, offers: list[tuple[Group, Cover, str]]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """For each fault, by function and code, the edits that would do instead."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for group, cover, _ in offers:
+        used = set(group.chosen.edits) if group.chosen else set()
+        own = [edit for edit in cover.edits if edit not in used]
+        diff = _diff(script, script.source.text, *own)
+        label = "; ".join(edit.label for edit in own)
+        for code in frozenset[str]().union(*(edit.covers for edit in own)):
+            found.setdefault((group.function, code), (label, diff or ""))
+    return found
+
+
+def _sharing(done: list[tuple[str, Edit]], edit: Edit) -> set[str]:
+    """The faults of the same function that edits were made for."""
+    return {code for _, other in done if other.function == edit.function for code in other.covers}
+
+
+def bytes_of(script: Script, report: FileReport) -> bytes:
+    """The patch of the file as `git apply` takes it; empty where nothing was repaired.
+
+    Raises:
+        WriteError: the file changed since it was read.
+    """
+    if report.repair is None:
+        return b""
+    return file_patch(script.source.path, files.load(script.source), report.repair.text)
+
+
+def suggest(script: Script, report: FileReport) -> FileReport:
+    """The report with the likeliest edit on every finding that has one; none is executed."""
+    return replace(report, findings=tuple(_with_suggestions(script, report)))
+
+
+def _with_suggestions(script: Script, report: FileReport) -> Iterator[Finding]:
+    strong = [f for f in report.findings if f.severity is not Severity.NOTE]
+    for finding in report.findings:
+        codes = frozenset(f.code for f in strong if f.place.function == finding.place.function)
+        options = candidates(script, finding, codes | {finding.code})
+        fixes = (_suggestion(script, edit) for edit in options)
+        yield replace(finding, fix=next(filter(None, fixes), None))
+
+
+def _suggestion(script: Script, edit: Edit) -> Fix | None:
+    diff = _diff(script, script.source.text, edit)
+    return Fix(FixStatus.SUGGESTED, edit.label, diff, (), edit.choice) if diff else None
+
+
+def _diff(script: Script, text: str, *edits: Edit) -> str | None:
+    """One edit alone, as text with plain newlines."""
+    try:
+        made = compose(text, edits)
+        ast.parse(made)
+    except (ConflictError, SyntaxError, ValueError):
+        return None
+    made_raw = patch(script.source.path, text.encode(), made.encode())
+    return made_raw.decode(errors="backslashreplace") or None
+
+
+def _shown(script: Script, raw: files.Raw, text: str) -> str:
+    """The patch of the whole file as text."""
+    return file_patch(script.source.path, raw, text).decode(raw.encoding, "backslashreplace")
+
+
+def file_patch(path: str, raw: files.Raw, text: str) -> bytes:
+    """The patch of the whole file in its own encoding."""
+    return patch(path, raw.data, raw.edited(text))

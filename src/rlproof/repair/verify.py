@@ -1,0 +1,159 @@
+"""One version of a file executed: what is left of its faults, and what it computes."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from time import monotonic
+
+from rlproof.errors import RlproofError
+from rlproof.faults.model import Severity
+from rlproof.judge.check import check
+from rlproof.judge.findings import FileReport, Finding
+from rlproof.read.script import script_of
+from rlproof.read.source import Source
+from rlproof.read.targets import Role, Script, Target
+from rlproof.repair.cases import Cases
+from rlproof.repair.points import strays
+
+
+class SearchStopped(Exception):  # noqa: N818 (nothing went wrong)
+    """The budget is spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the execution of one version shows."""
+
+    script: Script
+    report: FileReport
+    left: tuple[Finding, ...]
+    """Errors and warnings that are still there."""
+    problems: tuple[str, ...]
+    """What must not be: another objective, a function that no longer runs, a failed case."""
+    cases: Cases
+
+    @property
+    def accepted(self) -> bool:
+        """Whether nothing is left and nothing else moved."""
+        return not self.left and not self.problems
+
+
+class Verifier:
+    """Runs versions of one file; each only once, and not more than the budget allows."""
+
+    def __init__(
+        self,
+        script: Script,
+        report: FileReport,
+        codes: frozenset[str],
+        seconds: float,
+        objective: str | None,
+        budget: float,
+        most: int,
+    ) -> None:
+        self.script = script
+        self.report = report
+        self.codes = codes
+        self.seconds = seconds
+        self.objective = objective
+        self.budget = budget
+        self.most = most
+        self.checks = 0
+        self.faults = list(self.strong(report.findings))
+        """Every fault found so far, in the file or in versions of it."""
+        self._started = monotonic()
+        self._known: dict[tuple[str, bool], Verdict | None] = {}
+
+    def learn(self, findings: Iterable[Finding]) -> None:
+        """Faults that came to light: what they make wrong may change too."""
+        self.faults += findings
+        self._known = {key: v for key, v in self._known.items() if v is None or v.accepted}
+
+    def strong(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Errors and warnings among the codes that are asked for."""
+        return tuple(
+            f for f in findings if f.severity is not Severity.NOTE and f.code in self.codes
+        )
+
+    def verdict(self, text: str, *, quick: bool = False) -> Verdict | None:
+        """Execute a version; None if it is no Python or can't be run.
+
+        Args:
+            text: the version.
+            quick: leave the training functions out: no loop is recorded then.
+
+        Raises:
+            SearchStopped: the budget is spent.
+        """
+        key = (text, quick)
+        if key not in self._known:
+            if self.checks >= self.most:
+                raise SearchStopped(f"after {self.checks} versions")
+            if monotonic() - self._started > self.budget:
+                raise SearchStopped(f"after {self.budget:g} s and {self.checks} versions")
+            self._known[key] = self._run(text, quick)
+        return self._known[key]
+
+    def _run(self, text: str, quick: bool) -> Verdict | None:
+        script = parsed(self.script, text)
+        if script is None or names(script) != names(self.script):
+            return None
+        if quick:
+            script = replace(script, targets=without_loops(script))
+        self.checks += 1
+        cases = Cases()
+        try:
+            report = check(
+                script, seconds=self.seconds, objective=self.objective, examine=cases.run
+            )
+        except RlproofError:
+            return None
+        left = self.strong(report.findings)
+        return Verdict(script, report, left, tuple(self._problems(report, cases, quick)), cases)
+
+    def _problems(self, report: FileReport, cases: Cases, quick: bool) -> list[str]:
+        before = self.report
+        if quick:
+            kept = {t.name for t in before.targets if t.role != Role.TRAIN}
+            before = replace(before, targets=tuple(t for t in before.targets if t.name in kept))
+        found = [f"{name} computes something else" for name in
+                 strays(before, report, self.faults)]  # fmt: skip
+        known = {skip.check for skip in self.report.skipped}
+        found += [f"{s.check}: {s.reason}" for s in report.skipped if s.check not in known]
+        if not quick and report.checked < self.report.checked:
+            found.append("fewer functions can be judged")
+        others = {(f.code, f.place.function) for f in self.report.findings}
+        found += [
+            f"{f.code} in {f.place.function} is new"
+            for f in report.findings
+            if f.severity is not Severity.NOTE
+            and f.code not in self.codes
+            and (f.code, f.place.function) not in others
+        ]
+        if cases.passed < cases.total:
+            found.append(f"{cases.total - cases.passed} of {cases.total} cases fail")
+        return found
+
+
+def without_loops(script: Script) -> tuple[Target, ...]:
+    """The targets that are judged by calls of their own."""
+    return tuple(t for t in script.targets if t.role is not Role.TRAIN)
+
+
+def names(script: Script) -> list[tuple[str, str]]:
+    """Role and name of every target."""
+    return [(str(target.role), target.name) for target in script.targets]
+
+
+def parsed(script: Script, text: str) -> Script | None:
+    """The same script with another text; None if that is no Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return script_of(Source(script.source.path, text, tree))
