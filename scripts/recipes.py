@@ -140,14 +140,15 @@ def _row(spelling: Spelling) -> str:
     cells = (
         spelling.framework,
         f"`{spelling.options}`",
-        _releases(spelling),
+        releases(spelling),
         spelling.note,
         spelling.checked,
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _releases(spelling: Spelling) -> str:
+def releases(spelling: Spelling) -> str:
+    """The range of releases in words; the reference pages of docs/ use it too."""
     if spelling.until is None:
         return f"{spelling.since} on"
     if spelling.since == spelling.until:

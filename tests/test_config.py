@@ -2,6 +2,7 @@
 
 import pytest
 
+from rlproof.checks import Options, check_paths
 from rlproof.config import Config, load
 from rlproof.errors import ConfigError
 
@@ -95,3 +96,39 @@ def test_expected_time_is_a_number(tmp_path):
     """Not `int`: 2.5 is as good."""
     with pytest.raises(ConfigError, match="expected a number of seconds"):
         settings(tmp_path, '[tool.rlproof]\ntimeout = "1"\n')
+
+
+LOSS = '''
+import numpy as np
+
+def loss(new_logps, old_logps, advantages, mask, clip_eps=0.2):
+    """The loss, to be minimised."""
+    ratio, adv = np.exp(new_logps - old_logps), advantages[:, None]
+    gain = np.minimum(ratio * adv, np.clip(ratio, 1 - clip_eps, 1 + clip_eps) * adv)
+    return -(gain * mask).sum() / mask.sum()
+'''
+
+
+@pytest.mark.parametrize(
+    ("line", "comment", "project", "differs"),
+    # the loss is a token mean: GSPO has the ratio of rows, so declaring it gives a finding
+    [
+        ("gspo", "dapo", "dapo", True),
+        ("dapo", "gspo", "gspo", False),
+        (None, "gspo", "dapo", True),
+        (None, "dapo", "gspo", False),
+        (None, None, "gspo", True),
+        (None, None, None, False),
+    ],
+)
+def test_command_line_over_comment_over_project(
+    tmp_path, monkeypatch, line, comment, project, differs
+):
+    monkeypatch.chdir(tmp_path)
+    said = f"# rlproof: objective={comment}\n" if comment else ""
+    (tmp_path / "script.py").write_text(said + LOSS, encoding="utf-8")
+    text = f'[tool.rlproof]\nobjective = "{project}"\n' if project else ""
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    options = Options.resolve((), (), line, True, None, None)
+    (report,) = check_paths(("script.py",), options).reports
+    assert any(finding.code == "OBJ001" for finding in report.findings) == differs

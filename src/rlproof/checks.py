@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,25 +12,33 @@ from rlproof.config import load as load_config
 from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
 from rlproof.faults.model import Severity
 from rlproof.faults.registry import catalogue, matching
+from rlproof.judge import source_loop
 from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport, FixStatus
 from rlproof.read.script import read
 from rlproof.read.source import expand, shown
 from rlproof.read.targets import Script
-from rlproof.report import json, text
+from rlproof.report import github, json, text
 
-STYLES = ("full", "concise", "json", "html")
+STYLES = ("full", "concise", "json", "html", "github")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of one run, command line over pyproject.toml over defaults."""
+    """Options of one run, command line over pyproject.toml over defaults.
+
+    A recipe that a script declares in a comment stands between the first two.
+    """
 
     codes: frozenset[str]
     objective: str | None
+    """The recipe that the command line declares, for every script."""
+    default: str | None
+    """The project's, for scripts that declare none themselves."""
     run: bool
     seconds: float
     style: str
+    roles: Mapping[str, str] = field(default_factory=dict)
     fix: bool = False
     """Write verified repairs."""
     diff: bool = False
@@ -61,10 +70,12 @@ class Options:
             raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(STYLES)}")
         return cls(
             codes=_codes(select or config.select, ignore or config.ignore),
-            objective=objective or config.objective,
+            objective=objective,
+            default=config.objective,
             run=run,
             seconds=timeout or config.timeout or DEFAULT_SECONDS,
             style=chosen,
+            roles=config.roles,
             fix=fix,
             diff=diff,
         )
@@ -111,7 +122,9 @@ class Outcome:
         findings = [f for report in self.reports for f in report.findings]
         if any(f.severity is not Severity.NOTE for f in findings):
             return 1
-        return 0 if any(r.checked for r in self.reports) else NothingToCheckError.exit_code
+        return (
+            0 if any(r.checked or r.read for r in self.reports) else NothingToCheckError.exit_code
+        )
 
     @property
     def repairs(self) -> list[str]:
@@ -133,6 +146,7 @@ class Outcome:
             "full": lambda: text.full(self.reports, self.sources, width),
             "concise": lambda: text.concise(self.reports),
             "json": lambda: json.render(self.reports),
+            "github": lambda: github.render(self.reports, self.failures),
             "html": self._page,
         }
         return formats[style]()
@@ -141,6 +155,26 @@ class Outcome:
         from rlproof.report.html import render
 
         return render(self.reports, self.sources, self.objective, self.failures)
+
+
+class _Once:
+    """Files, and the files that they import functions with a role from: each one once."""
+
+    def __init__(self, files: list[tuple[str, bool]]) -> None:
+        self._left = list(files)
+        self._known: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[str, bool]]:
+        while self._left:
+            path, named = self._left.pop(0)
+            real = path if "\0" in path else os.path.realpath(path)
+            if real not in self._known:
+                self._known.add(real)
+                yield path, named
+
+    def add(self, homes: tuple[str, ...]) -> None:
+        """Files to be judged as well, after all that were asked for."""
+        self._left += [(home, False) for home in homes]
 
 
 def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
@@ -154,16 +188,25 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
     sources: dict[str, list[str]] = {}
     errors: list[RlproofError] = []
     patches: list[bytes] = []
-    for path, named in expand(paths):
+    files = _Once(expand(paths))
+    for path, named in files:
         try:
-            script = read(path)
-            if not script.targets:
+            script = read(path, options.roles)
+            files.add(script.homes)
+            readable = bool(script.targets) or source_loop.is_readable(script)
+            if not readable and not script.homes:
                 raise NothingToCheckError(
                     f"{shown(path)}: no GRPO function recognised (a loss, advantages, token "
                     "log-probs, clip fraction or training loop)"
                 )
+            if not readable:
+                continue
             report = check(
-                script, run=options.run, seconds=options.seconds, objective=options.objective
+                script,
+                run=options.run,
+                seconds=options.seconds,
+                objective=options.objective,
+                default=options.default,
             )
             report, patch, lines = _repaired(script, report, options)
         except ConfigError:
@@ -179,7 +222,8 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
         raise NothingToCheckError(
             f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
         )
-    return Outcome(tuple(reports), sources, tuple(errors), options.objective, tuple(patches))
+    declared = options.objective or options.default
+    return Outcome(tuple(reports), sources, tuple(errors), declared, tuple(patches))
 
 
 def _repaired(
@@ -197,6 +241,7 @@ def _repaired(
         options.codes,
         seconds=options.seconds,
         objective=options.objective,
+        default=options.default,
     )
     patch = fix.bytes_of(script, report)
     if options.fix:

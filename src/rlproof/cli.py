@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import rlproof
-from rlproof.errors import NothingToCheckError, RlproofError
+from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
 
 _EXAMPLES = """\b
 Examples:
@@ -18,6 +18,7 @@ Examples:
   rlproof check --format json .    every script below this folder, as JSON
   rlproof identify train.py        name the objective that a loss computes
   rlproof explain SUR004           what a fault is, and how to repair it
+  rlproof defend train.py          what a script optimises, and why that is right
 """
 _EPILOG = """\b
 Exit codes: 0 clean or notes only, 1 errors or warnings, 2 usage or internal error,
@@ -59,7 +60,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "style", type=click.Choice(["full", "concise", "json", "html"]),
+@click.option("--format", "style", type=click.Choice(["full", "concise", "json", "html", "github"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
@@ -100,7 +101,7 @@ def check(
         _emit_bytes(outcome.patch, output)
     elif options.style == "html":
         _emit_page(outcome.render("html", _width()), output)
-    elif outcome.reports or options.style == "json":
+    elif outcome.reports or options.style in ("json", "github"):
         _emit(outcome.render(options.style, _width()), output)
     sys.exit(outcome.exit_code)
 
@@ -126,10 +127,56 @@ def identify(path: str, style: str, timeout: float | None) -> None:
 
 
 @main.command()
+@click.argument("path", required=False)
+@click.option("--only", multiple=True, metavar="CLAIM",
+              help="Only these claims: A9, or A9,B4, or the letter of a chapter.")  # fmt: skip
+@click.option("--full", is_flag=True, help="Statements, proofs and sources as well.")
+@click.option("--quiz", is_flag=False, flag_value="all", metavar="[N]",
+              help="A reviewer's questions, one by one; N asks that one alone.")  # fmt: skip
+@click.option("--format", "style", type=click.Choice(["text", "html", "md", "json"]),
+              default="text", help="How to print the defence (default: text).")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write it to FILE.")
+@click.option("--objective", metavar="NAME", help="The recipe that is meant (default: auto).")
+@click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S",
+              help="Seconds for each request to the script's functions (default: 10).")  # fmt: skip
+def defend(
+    path: str | None,
+    only: tuple[str, ...],
+    full: bool,
+    quiz: str | None,
+    style: str,
+    output: str | None,
+    objective: str | None,
+    timeout: float | None,
+) -> None:
+    """Defend the mathematics: of a script, or of rlproof's own tiny trainer.
+
+    Without PATH the tiny trainer is defended line by line, and every claim is computed anew.
+    With PATH its functions are run: what they optimise, in words and numbers, and which lines
+    can't be defended.
+    """
+    from rlproof.defend import defend_path, defend_tiny
+
+    if quiz is not None:
+        if path or only or output or style != "text":
+            raise ConfigError("--quiz goes alone, or with the number of a question: --quiz 4")
+        from rlproof.quiz import run as ask
+
+        sys.exit(ask(quiz, _width(), _echo))
+    if path is None:
+        defended = defend_tiny(only, full, style, _width())
+    elif only:
+        raise ConfigError("--only chooses claims of the tiny trainer's defence; leave PATH out")
+    else:
+        defended = defend_path(path, objective, timeout, full, style, _width())
+    (_emit_page if style == "html" else _emit)(defended.text, output)
+    sys.exit(defended.exit_code)
+
+
+@main.command()
 @click.argument("fault")
 def explain(fault: str) -> None:
     """Print a fault's page: what, why, example, repair, sources."""
-    from rlproof.errors import ConfigError
     from rlproof.faults.page import page
     from rlproof.faults.registry import find
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ LEAST_SECONDS = 0.01
 _EXPECTED = {
     list: "a list of strings",
     str: "a string",
+    dict: 'a table of names, such as logp = "new"',
     int: f"a number of seconds, {LEAST_SECONDS} or more",
 }
 
@@ -27,6 +29,8 @@ class Config:
     objective: str | None = None
     timeout: float | None = None
     format: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Names with the part they play, where the names themselves don't say it."""
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -35,6 +39,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "objective": (str,),
     "timeout": (int, float),
     "format": (str,),
+    "roles": (dict,),
 }
 
 
@@ -72,7 +77,8 @@ def _parse(path: Path) -> Config:
 
 
 def _check_type(path: Path, key: str, value: Any) -> None:
-    wrong_item = isinstance(value, list) and not all(isinstance(item, str) for item in value)
+    items = list(value.values()) if isinstance(value, dict) else value
+    wrong_item = isinstance(items, list) and not all(isinstance(item, str) for item in items)
     wrong_type = not isinstance(value, _TYPES[key]) or isinstance(value, bool)
     if wrong_type or wrong_item or (key == "timeout" and not value >= LEAST_SECONDS):
         expected = _EXPECTED[_TYPES[key][0]]

@@ -145,7 +145,7 @@ def test_a_file_named_like_the_standard_library_is_not_run(folder: Path) -> None
         ("if 1:\n for i in []:\n  x = 1", "x", "line 1 defines x by running code"),
         ("with open('f') as file: pass", "file", "line 1 defines file by running code"),
         ("(n := build())", "n", "line 1 defines n by running code"),
-        ("from . import sibling", "sibling", "relative import"),
+        ("from . import sibling", "sibling", "cannot import name 'sibling'"),
         ("x = {}['y']", "x", "line 1 failed: KeyError: 'y'"),
         ("x = 1 / 0", "x", "line 1 failed: ZeroDivisionError: division by zero"),
         ("import broken", "broken", "line 1 failed: SyntaxError"),
@@ -213,3 +213,15 @@ def test_a_constant_without_end_is_no_hang(constant: str, folder: Path) -> None:
 )
 def test_what_is_no_plain_function_is_a_reason(definition: str, reason: str, folder: Path) -> None:
     assert reason in ask(written(folder, f"{definition}\n#\n"))
+
+
+@pytest.mark.parametrize("decorator", ["@register('x')", "@register", "@registry.add(name='x')"])
+def test_a_decorator_that_could_not_be_had_is_left_out(decorator: str, folder: Path) -> None:
+    text = "from no_such_package import register, registry\n"
+    source = written(folder, f"{text}{decorator}\ndef f(x):\n    return x + 1\n")
+    with Sandbox(source) as sandbox:
+        assert "f" not in sandbox.load()
+        (answer,) = sandbox.call(
+            [{"function": "f", "arguments": {"x": ["raw", 1]}, "want": "plain"}]
+        )
+    assert answer["value"] == 2

@@ -16,7 +16,8 @@ import torch
 
 from rlproof.space.advantages import Advantage
 from rlproof.space.objective import Batch, Divergence, Objective
-from tests.conformance.batches import SLOTS, Loss
+from tests.conformance.batches import Loss
+from tests.conformance.estimators import Estimator, apart, at_the_end, grouped_rewards
 from tests.conformance.wheels import excerpt, extract, wheel
 
 NAME, VERSION = "skyrl", "0.3.0"
@@ -252,38 +253,13 @@ def outlying(batch: Batch) -> Batch:
     return replace(batch, old=old, sampler=sampler)
 
 
-@dataclass(frozen=True)
-class Estimator:
-    """An advantage_estimator, and the advantage coordinates that it is said to be."""
-
-    option: str
-    function: str
-    advantage: Advantage
-    keywords: dict[str, Any] = field(default_factory=dict)
-    lone: bool = True
-    """Whether the equality holds with a group of one."""
-    note: str = ""
-
-
 def random_rewards(seed: int, lone: bool) -> tuple[torch.Tensor, np.ndarray, torch.Tensor]:
     """Rewards (N,), group names and a ragged mask (N, T); two groups are binary."""
-    source = torch.Generator().manual_seed(seed)
-    sizes = [4, 3, 4, 2] + [1] * lone
-    names = np.repeat([f"prompt-{i}" for i in range(len(sizes))], sizes)
-    order = torch.randperm(len(names), generator=source).numpy()
-    rewards = 0.5 + torch.rand(len(names), generator=source, dtype=torch.float64)
-    binary = torch.randint(0, 2, (len(names),), generator=source).double()
-    is_binary = torch.from_numpy(np.isin(names, ["prompt-0", "prompt-1"]))
-    rewards = torch.where(is_binary, binary, rewards)
-    lengths = torch.randint(1, SLOTS + 1, (len(names),), generator=source)
-    mask = (torch.arange(SLOTS)[None, :] < lengths[:, None]).double()
-    return rewards[torch.from_numpy(order.copy())], names[order], mask
 
+    def draw(count: int, source: torch.Generator) -> torch.Tensor:
+        return 0.5 + torch.rand(count, generator=source, dtype=torch.float64)
 
-def at_the_end(rewards: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Token-level rewards with all of it on the last real token."""
-    last = mask.cumsum(1).argmax(1, keepdim=True)
-    return torch.zeros_like(mask).scatter(1, last, rewards[:, None])
+    return grouped_rewards(seed, lone, draw)
 
 
 def skyrl_advantages(
@@ -299,6 +275,4 @@ def skyrl_advantages(
 
 def advantage_gap(how: Estimator, seed: int, lone: bool) -> float:
     rewards, names, mask = random_rewards(seed, lone)
-    ours = Objective(advantage=how.advantage).advantages(rewards, names, mask.sum(1))
-    theirs = skyrl_advantages(how, rewards, names, mask)
-    return float((ours[:, None] * mask - theirs).abs().max())
+    return apart(how, skyrl_advantages(how, rewards, names, mask), rewards, names, mask)

@@ -9,7 +9,7 @@ import pytest
 from tests.conformance import test_others as others
 from tests.conformance.checked import Checked, Thin
 from tests.conformance.scripts import CONFIG, helpers, literal, needed_by, run_of, wheel_functions
-from tests.conformance.signatures import advantage, signature
+from tests.conformance.signatures import Signature, advantage, signature
 
 pytestmark = pytest.mark.conformance
 RECIPES = {
@@ -27,32 +27,26 @@ RECIPES = {
 def swift(case: others.Case) -> Thin:
     """A loss of ms-swift with the options of the case."""
     takes = signature(case.objective, beta=True, on_policy=case.batch.get("on_policy", False))
-    changes, expected = [f"**{literal(case.config)}"], dict(takes.expected)
-    if takes.takes_clip:
-        changes.append("'epsilon_low': clip_eps, 'epsilon_high': clip_eps")
-    if takes.takes_beta:
-        changes.append("'beta': beta")
-    if case.option in RECIPES:
-        expected["recipe"] = RECIPES[case.option]
-    body = f"""{takes.batch}
-case = SimpleNamespace(config={{{", ".join(changes)}}})
-return swift_loss(case, batch)(logps)"""
-    return Thin(case.option, takes.parameters, body, expected)
+    return thin(case, takes, "'epsilon_low': clip_eps, 'epsilon_high': clip_eps", "swift_loss")
 
 
 def oat(case: others.Case) -> Thin:
     """A loss of Oat with the options of the case; the actor samples with the old policy."""
-    takes = signature(case.objective, beta=True)
+    return thin(case, signature(case.objective, beta=True), "'cliprange': clip_eps", "oat_loss")
+
+
+def thin(case: others.Case, takes: Signature, clip: str, loss: str) -> Thin:
+    """A loss whose clip range and coefficient are arguments, where it takes them."""
     changes, expected = [f"**{literal(case.config)}"], dict(takes.expected)
     if takes.takes_clip:
-        changes.append("'cliprange': clip_eps")
+        changes.append(clip)
     if takes.takes_beta:
         changes.append("'beta': beta")
     if case.option in RECIPES:
         expected["recipe"] = RECIPES[case.option]
     body = f"""{takes.batch}
 case = SimpleNamespace(config={{{", ".join(changes)}}})
-return oat_loss(case, batch)(logps)"""
+return {loss}(case, batch)(logps)"""
     return Thin(case.option, takes.parameters, body, expected)
 
 

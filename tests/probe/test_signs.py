@@ -52,3 +52,17 @@ def answer(folder, text):
     script = read(str(path))
     with Sandbox(script.source) as sandbox:
         return has_negative_log_probs(script, sandbox)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LISTS.replace("{sign}(theta", "math.exp(theta"),
+        NUMPY.replace("{sign}np.take_along_axis(logits,", "np.take_along_axis(np.exp(logits),"),
+    ],
+    ids=["lists", "numpy"],
+)
+def test_probabilities_are_no_negative_log_probs(tmp_path, text):
+    """They are positive as well, but each is nearer to p than to −log p."""
+    assert "sign" not in text
+    assert answer(tmp_path, text) is False

@@ -85,7 +85,7 @@ def test_the_budget_ends_the_search_with_a_message(tmp_path):
 
 def test_versions_are_counted_and_run_once(tmp_path):
     script, report, _ = findings_of(tmp_path, page("SUR001").planted)
-    verifier = Verifier(script, report, EVERY, 10.0, None, 60.0, 2)
+    verifier = Verifier(script, report, EVERY, 10.0, None, None, 60.0, 2)
     assert verifier.verdict("x = (") is None
     text = script.source.text + "# one\n"
     first = verifier.verdict(text)
@@ -105,7 +105,7 @@ def test_versions_are_counted_and_run_once(tmp_path):
 )
 def test_a_version_that_changes_something_else_is_refused(tmp_path, old, new, problem):
     script, report, _ = findings_of(tmp_path, page("SUR001").planted)
-    verifier = Verifier(script, report, EVERY, 10.0, None, 60.0, 9)
+    verifier = Verifier(script, report, EVERY, 10.0, None, None, 60.0, 9)
     fixed = script.source.text.replace(
         "new_logps[i][t] / old_logps[i][t]", "math.exp(new_logps[i][t] - old_logps[i][t])"
     )

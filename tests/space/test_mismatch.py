@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlproof.space.mismatch import ACTIONS, LEVELS, Mismatch, weights
+from rlproof.space.mismatch import ACTIONS, LEVELS, Mismatch, correction
 
 SAME = settings(derandomize=True, deadline=None)
 # Token ratios π_old/π_sampler of two rows; the last slot of the second is padding.
@@ -16,6 +16,10 @@ MASK = np.array([[1.0, 1, 1], [1, 1, 0]])
 # Products 4 and 0.375; geometric means 4^(1/3) = 1.587401 and √0.375 = 0.612372.
 P, Q = 4.0, 0.375
 M, N = 1.5874010519681994, 0.6123724356957945
+
+
+def weights(*given):
+    return correction(*given).weight
 
 
 def weigh(**coordinates):

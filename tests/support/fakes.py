@@ -25,11 +25,13 @@ class PointLoss:
             return self.point.get("beta_from") == "arguments"
         return Slot.LENGTHS not in slots
 
+    masked = True
+
     def run(self, batch: Batch) -> Answer:
         return evaluate(self.point, batch)
 
     def many(self, batches: list[Batch]) -> list[Answer]:
         return [self.run(batch) for batch in batches]
 
-    def raw(self, batch: Batch, seed: int = 0) -> dict[str, Any]:
+    def raw(self, batch: Batch) -> dict[str, Any]:
         return {"value": self.run(batch).value, "mode": "closed form"}

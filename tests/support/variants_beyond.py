@@ -123,6 +123,31 @@ BEYOND = (
         {"gpg_advantages": {"baseline": "group-mean", "scale": "nonzero-share"}},
     ),
     Variant(
+        "none-for-a-group-without-spread-numpy",
+        """
+        import numpy as np
+
+        def group_advantages(rewards, group_size):
+            r = np.asarray(rewards, dtype=float).reshape(-1, group_size)
+            if (r.std(axis=1) < 1e-8).any():
+                return None
+            return ((r - r.mean(1, keepdims=True)) / r.std(1, keepdims=True)).ravel()
+        """,
+        {"group_advantages": {"baseline": "group-mean", "scale": "population-std"}},
+    ),
+    Variant(
+        "clamped-std-torch",
+        """
+        import torch
+
+        def group_advantages(rewards, group_size):
+            r = rewards.float().view(-1, group_size)
+            std = torch.clamp(r.std(dim=1, keepdim=True), min=1e-6)
+            return ((r - r.mean(dim=1, keepdim=True)) / std).view(-1)
+        """,
+        {"group_advantages": {"baseline": "group-mean", "scale": "sample-std"}},
+    ),
+    Variant(
         "others-mean-and-std-numpy",
         """
         import numpy as np

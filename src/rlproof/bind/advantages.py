@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
@@ -17,8 +18,10 @@ class AdvantagesImplementation(Implementation):
     def __init__(self, script: Script, target: Target, sandbox: Sandbox) -> None:
         super().__init__(script, target, sandbox)
         self.layout = "flat"
+        self.keyed = _are_keys(target)
+        """Whether the groups' ids are keys of a dictionary, as no tensor can be."""
         reason = ""
-        for layout in ("flat", "grid"):
+        for layout in self._layouts():
             self.layout = layout
             try:
                 self.settle(lambda: self._request([1.0, 0.0, 0.5, 0.0], 2), _is_flat_four)
@@ -27,6 +30,10 @@ class AdvantagesImplementation(Implementation):
             else:
                 return
         raise UnbindableError(reason)
+
+    def _layouts(self) -> tuple[str, ...]:
+        """Shapes of the rewards to try; with a mask they are those of single tokens."""
+        return ("column",) if self.target.has(Slot.MASK) else ("flat", "grid")
 
     def run(self, rewards: list[float], group_size: int) -> list[float]:
         """The advantages of these rewards.
@@ -49,6 +56,8 @@ class AdvantagesImplementation(Implementation):
 
     def _answer(self, answer: Spec, count: int) -> list[float]:
         value = raise_for(answer)["value"]
+        if value is None:
+            raise ScriptError("None", "returned nothing", None, self.target.name)
         found = _advantages_in(value, count) or _flat(value)
         if not all(isinstance(x, int | float) for x in found):
             raise ScriptError("NotPlain", "returned what is no number", None, self.target.name)
@@ -65,7 +74,8 @@ class AdvantagesImplementation(Implementation):
                     arguments[parameter.name] = ["raw", group_size]
                 case Slot.GROUP_IDS:
                     ids = [i // group_size for i in range(len(rewards))]
-                    arguments[parameter.name] = [self.convention.kind("int"), ids]
+                    kind = "numpy:int" if self.keyed else self.convention.kind("int")
+                    arguments[parameter.name] = [kind, ids]
                 case Slot.REWARD_FUNCTION:
                     arguments[parameter.name] = ["function", "reads its reward"]
                 case Slot.RESPONSES | Slot.TRUTHS:
@@ -74,6 +84,8 @@ class AdvantagesImplementation(Implementation):
                     arguments[parameter.name] = ["raw", 1e-6]
                 case Slot.SWITCH if parameter.required:
                     arguments[parameter.name] = ["raw", True]
+                case Slot.MASK if self.layout == "column":
+                    arguments[parameter.name] = [self.convention.mask_kind(), [[1]] * len(rewards)]
                 case None | Slot.EPS | Slot.SWITCH:
                     continue
                 case _ if parameter.required:
@@ -83,7 +95,40 @@ class AdvantagesImplementation(Implementation):
     def _lay(self, rewards: list[float], group_size: int) -> list[Any]:
         if self.layout == "flat":
             return list(rewards)
+        if self.layout == "column":
+            return [[reward] for reward in rewards]
         return [rewards[i : i + group_size] for i in range(0, len(rewards), group_size)]
+
+
+def _are_keys(target: Target) -> bool:
+    """Whether an entry of the groups' ids is an index, or the ids are said to be numpy's."""
+    ids = target.parameter(Slot.GROUP_IDS)
+    if ids is None:
+        return False
+    args = target.node.args
+    for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]:
+        if arg.arg == ids.name and arg.annotation and "ndarray" in ast.unparse(arg.annotation):
+            return True
+    walked = _walked(target.node, ids.name)
+    for node in ast.walk(target.node):
+        match node:
+            case ast.Subscript(slice=ast.Subscript(value=ast.Name(id=name))) if name == ids.name:
+                return True
+            case ast.Subscript(slice=ast.Name(id=name)) if name in walked:
+                return True
+    return False
+
+
+def _walked(function: ast.AST, name: str) -> set[str]:
+    """Variables of the loops over something: `for row, uid in enumerate(index)` has two."""
+    return {
+        inner.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.For | ast.comprehension)
+        and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.iter))
+        for inner in ast.walk(node.target)
+        if isinstance(inner, ast.Name)
+    }
 
 
 def _flat(value: Any) -> list[float]:

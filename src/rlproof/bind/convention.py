@@ -63,6 +63,8 @@ def _likely_arrays(script: Script, target: Target) -> list[str]:
     if "numpy" in libraries:
         return ["numpy", "list"]
     present = [lib for lib in ("torch", "numpy") if lib in imported.values()]
+    if target.origin and present:
+        return [*present[:1], "list", *present[1:]]
     methods = {
         n.attr
         for n in ast.walk(target.node)

@@ -30,7 +30,8 @@ class Implementation:
         unknown = [p.name for p in target.parameters if p.required and p.slot is None]
         if unknown:
             names = ", ".join(f"`{name}`" for name in unknown)
-            raise UnbindableError(f"needs {names}, whose meaning is not recognised")
+            hint = f"; `# rlproof: loss old={unknown[0]}` would say it" if target.origin else ""
+            raise UnbindableError(f"needs {names}, whose meaning is not recognised{hint}")
 
     def settle(self, make: Callable[[], Spec], accept: Callable[[Spec], bool]) -> Spec:
         """Find the convention under which the plain call works. Returns its answer.
@@ -44,8 +45,14 @@ class Implementation:
             answer = self.ask([make()])[0]
             if "error" not in answer and accept(answer):
                 return answer
-            reason = reason or _reason(answer)
+            reason = self._better(reason, _reason(answer))
         raise UnbindableError(reason)
+
+    def _better(self, reason: str, another: str) -> str:
+        """The reason of the likeliest convention; a package that is missing explains more."""
+        if self.target.origin and another.startswith("needs ") and not reason.startswith("needs "):
+            return another
+        return reason or another
 
     def ask(self, specs: list[Spec]) -> list[Spec]:
         """Perform several calls.
@@ -65,7 +72,7 @@ class Implementation:
         """One request for the child."""
         by_position = len(self.target.node.args.posonlyargs)
         return {
-            "function": self.target.name,
+            "function": self.target.entry,
             "arguments": arguments,
             "want": want,
             "by_position": by_position,

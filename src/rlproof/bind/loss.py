@@ -5,7 +5,7 @@ Shapes: B rows, T slots. All arrays are nested lists on this side.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -53,9 +53,18 @@ class LossImplementation(Implementation):
         """
         return self.many([batch])[0]
 
-    def raw(self, batch: Batch, seed: int = 0) -> Spec:
+    @property
+    def masked(self) -> bool:
+        """Whether it is told which slots are real."""
+        return self.target.has(Slot.MASK) or self.target.has(Slot.LENGTHS)
+
+    def raw(self, batch: Batch) -> Spec:
         """The child's answer as it is, errors included."""
-        return self.ask([self._request(batch, seed)])[0]
+        return self.raws(batch, (0,))[0]
+
+    def raws(self, batch: Batch, seeds: Iterable[int]) -> list[Spec]:
+        """The child's answers to one batch under several seeds, errors included."""
+        return self.ask([self._request(batch, seed) for seed in seeds])
 
     def _answer(self, answer: Spec) -> Answer:
         if not isfinite(answer["value"]):
@@ -108,6 +117,8 @@ class LossImplementation(Implementation):
                 rows = {Slot.NEW: batch.new, Slot.OLD: batch.old, Slot.REF: batch.ref}
                 return [convention.kind(), self._signed(parameter.slot, rows[parameter.slot])]
             case Slot.ADVANTAGES:
+                return [convention.kind(), _shaped(batch.advantages, convention, width)]
+            case Slot.REWARDS if self.target.origin and parameter.required:
                 return [convention.kind(), _shaped(batch.advantages, convention, width)]
             case Slot.MASK:
                 return [convention.mask_kind(), self._mask(parameter, batch)]

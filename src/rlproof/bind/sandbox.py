@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import selectors
@@ -10,10 +11,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from rlproof.bind.outlined import packed
 from rlproof.errors import SandboxError
 from rlproof.read.source import Source
 
@@ -31,8 +34,14 @@ class ChildDiedError(RuntimeError):
 class Sandbox:
     """Runs the functions of one script in a child process. Use as a context manager."""
 
-    def __init__(self, source: Source, seconds: float = DEFAULT_SECONDS) -> None:
+    def __init__(
+        self,
+        source: Source,
+        seconds: float = DEFAULT_SECONDS,
+        outlined: Mapping[str, ast.AST] | None = None,
+    ) -> None:
         self.source = source
+        self.outlined = packed(outlined or {})
         self.seconds = seconds if seconds < _LONGEST_WAIT else _LONGEST_WAIT  # not-a-number too
         self.reasons: dict[str, str] = {}
         self._child: subprocess.Popen[bytes] | None = None
@@ -96,6 +105,7 @@ class Sandbox:
             "path": self.source.path,
             "text": self.source.text,
             "seconds": self.seconds,
+            "outlined": self.outlined,
         }
         self.reasons = self._exchange(request, max(_LOAD_SECONDS, self.seconds))["reasons"]
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting
 from rlproof.faults.seen import Seen
 
+_ONE = 0.5  # of the ±1 that a residue over itself gives
+
 
 def detect(seen: Seen) -> Iterator[Sighting]:
-    """Exactly equal rewards give 0, but those whose mean is rounded give ±1."""
+    """Exactly equal rewards give 0, but those whose mean is rounded give ±1.
+
+    Something small is the work of a stabiliser that no formula here has, not of such a guard.
+    """
     for function in seen.advantages:
-        failed = function.facts["rounded_failures"]
+        failed = [t for t in function.facts["rounded_failures"] if t.error or _size(t) > _ONE]
         guarded = not function.facts["equal_failures"] and "eps_place" not in function.point
         if failed and guarded:
             trial = failed[0]
@@ -24,6 +30,10 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     [0.0] * len(trial.rewards),
                 ),
             )
+
+
+def _size(trial: Any) -> float:
+    return float(max(map(abs, trial.got or [0.0])))
 
 
 FAULT = Fault(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import log
 
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
-from rlproof.faults.seen import Batch, Seen
+from rlproof.faults.seen import Batch, LossSeen, Place, Seen
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:
@@ -21,10 +21,16 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         batch = Batch([[log(0.5)]], [[log(0.5)]], [[log(0.25)]], [0.0], [[1]], beta=1.0)
         got = rounded(loss.run(batch).value)
         yield Sighting(
-            loss.where["beta"] if "divergence coefficient" in loss.slots else loss.where["sign"],
+            _place(loss),
             "the divergence is rewarded: moving away from the reference improves the objective",
             Evidence("one token, A = 0, beta = 1, π_new = 0.5, π_ref = 0.25", got, -got),
         )
+
+
+def _place(loss: LossSeen) -> Place:
+    """Where the coefficient comes in; a constant one may do so before the sign does."""
+    beta, sign = loss.where["beta"], loss.where["sign"]
+    return beta if "divergence coefficient" in loss.slots or beta.line > sign.line else sign
 
 
 FAULT = Fault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log, sqrt
 
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
@@ -27,6 +28,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 rounded(right),
             ),
         )
+    yield from sightings(
+        seen,
+        "temperature on log-probs",
+        "temperature",
+        "the temperature divides log-probs: what comes out is no distribution",
+    )
 
 
 FAULT = Fault(

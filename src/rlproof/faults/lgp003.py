@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
@@ -32,6 +33,18 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 rounded(-scorer.sign * log(scorer.words)),
             ),
         )
+    yield from sightings(
+        seen,
+        "pairing",
+        "slice",
+        "every token is scored with logits of another slot than the one before it",
+    )
+    yield from sightings(
+        seen,
+        "window",
+        "window",
+        "the log-probs returned for the completion are those of the tokens one slot earlier",
+    )
 
 
 FAULT = Fault(

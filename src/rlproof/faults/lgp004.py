@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting
 from rlproof.faults.seen import LogProbsSeen, Place, Seen
 
@@ -32,6 +33,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             ),
             Severity.ERROR if single else Severity.NOTE,
         )
+    yield from sightings(
+        seen,
+        "overflow",
+        "normaliser",
+        "no maximum is subtracted before exp: float32 fails where two logits are 120 apart",
+    )
 
 
 def _fails(extreme: Any) -> bool:

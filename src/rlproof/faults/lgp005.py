@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import exp, log
 
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
@@ -30,6 +31,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 rounded(right),
             ),
         )
+    yield from sightings(
+        seen,
+        "precision",
+        "precision",
+        "log-probs are computed in half precision: exp(new − old) inherits the error",
+    )
 
 
 FAULT = Fault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Scoring, Seen
 
@@ -30,6 +31,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 [rounded(right, 5)] * len(got),
             ),
         )
+    yield from sightings(
+        seen,
+        "axis",
+        "normaliser",
+        "probabilities sum to 1 over another axis than the vocabulary",
+    )
 
 
 FAULT = Fault(

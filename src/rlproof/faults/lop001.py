@@ -24,6 +24,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     [olds[0]] * len(olds),
                 ),
             )
+    yield from seen.written("LOP001")
 
 
 FAULT = Fault(

@@ -22,6 +22,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     [0.0] * len(gaps),
                 ),
             )
+    yield from seen.written("LOP002")
 
 
 FAULT = Fault(
@@ -30,6 +31,6 @@ FAULT = Fault(
     severity=Severity.ERROR,
     summary="not refreshed for a new rollout",
     remedy="compute the old log-probs from the policy that sampled, once per rollout",
-    views="R",
+    views="RS",
     detect=detect,
 )

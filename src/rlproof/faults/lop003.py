@@ -22,6 +22,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     "above 0.005",
                 ),
             )
+    yield from seen.written("LOP003")
 
 
 FAULT = Fault(
@@ -30,6 +31,6 @@ FAULT = Fault(
     severity=Severity.ERROR,
     summary="the reference shares or follows the policy's weights",
     remedy="copy the parameters (row by row, or a deep copy) when the reference is made",
-    views="R",
+    views="RS",
     detect=detect,
 )

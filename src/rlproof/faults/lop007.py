@@ -10,6 +10,7 @@ from rlproof.faults.seen import Seen
 
 def detect(seen: Seen) -> Iterator[Sighting]:
     """At a hundredth of the learning rate, every update raises what should fall."""
+    yield from seen.written("LOP007")
     directions = {loss.declared for loss in seen.losses}
     if directions not in ({"loss"}, {"objective"}):
         return
@@ -36,6 +37,6 @@ FAULT = Fault(
     severity=Severity.ERROR,
     summary="update moves up a loss to be minimised",
     remedy="subtract the gradient of a loss",
-    views="R",
+    views="RS",
     detect=detect,
 )

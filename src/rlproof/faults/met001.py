@@ -40,6 +40,8 @@ def _function(metric: MetricSeen) -> Iterator[Sighting]:
     cases = [
         ("mask", "padded slots are counted", "ρ = (1, 1.5), the second padded",
          metric.run([[_ZERO, _UP]], [[_ZERO, _ZERO]], [[1, 0]], 0.2), 0.0),
+        ("mask", "padded slots are counted in the denominator", "ρ = (1.5, 1), the second padded",
+         metric.run([[_UP, _ZERO]], [[_ZERO, _ZERO]], [[1, 0]], 0.2), 1.0),
         ("clip range", "the clip range is ignored", "ρ = 1.5, clip range 0.9",
          metric.run([[_UP]], [[_ZERO]], [[1]], 0.9), 0.0),
         ("", "ratios below the range are not counted", "ρ = 0.5, clip range 0.2",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Place, Scoring, Seen
 
@@ -28,6 +29,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             )
         elif scorer.facts["padded"] and scorer.point.get("sign") != "negative":
             yield from _sentinel(scorer.facts["padded"], scorer.where["function"])
+    yield from sightings(
+        seen,
+        "unnormalised",
+        "picking",
+        "what is returned as log-probs are logits: nothing is normalised",
+    )
 
 
 def _sentinel(padded: tuple[Scoring, list[list[float]]], where: Place) -> Iterator[Sighting]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, Seen
 
@@ -30,6 +31,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 0.0,
             ),
         )
+    yield from sightings(
+        seen,
+        "padding in sum",
+        "sum",
+        "padded slots enter the log-prob of a whole completion",
+    )
 
 
 FAULT = Fault(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlproof.faults.agg004 import divides_all_slots, width_evidence
+from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Fault, Plant, Severity, Sighting
 from rlproof.faults.seen import Seen
 
@@ -25,6 +26,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 "not 1/Σmask",
                 width_evidence(loss),
             )
+    yield from sightings(
+        seen,
+        "padding in divisor",
+        "sum",
+        "padded slots are counted where the log-probs of a completion are averaged",
+    )
 
 
 FAULT = Fault(

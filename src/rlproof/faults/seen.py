@@ -5,9 +5,11 @@ Shapes: B rows, T slots. Log-probabilities in nats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from rlproof.faults.model import Evidence, Sighting
 
 Rows = list[list[float]]
 Point = Mapping[str, str | float]
@@ -155,6 +157,19 @@ class LogProbsSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtractionSeen:
+    """One function that reads log-probs off a model, asked with a model of known logits."""
+
+    function: str
+    slots: frozenset[str]
+    where: Mapping[str, Place]
+    point: Point
+    proofs: Mapping[str, Evidence] = field(default_factory=dict)
+    """For every way in which it is off (see `rlproof.judge.extraction`) what showed it."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ShapingSeen:
     """One function that puts a divergence into the rewards; `run` gives the new rewards."""
 
@@ -216,7 +231,14 @@ class Seen:
     metrics: tuple[MetricSeen, ...] = ()
     loops: tuple[LoopSeen, ...] = ()
     log_probs: tuple[LogProbsSeen, ...] = ()
+    extractions: tuple[ExtractionSeen, ...] = ()
     shaping: tuple[ShapingSeen, ...] = ()
     gauges: tuple[GaugeSeen, ...] = ()
     other: tuple[tuple[Place, Mapping[str, Any]], ...] = ()
     """Functions of any role, with what happened to their arguments."""
+    source: tuple[tuple[str, Sighting], ...] = ()
+    """What the source of a loop that was not run proves, by code."""
+
+    def written(self, code: str) -> Iterator[Sighting]:
+        """The sightings of one fault in the source."""
+        yield from (sighting for own, sighting in self.source if own == code)

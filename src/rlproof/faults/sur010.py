@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
+from rlproof.faults.evidence import weight_by_length
+from rlproof.faults.model import Fault, Severity, Sighting
 from rlproof.faults.seen import Seen
 
 
@@ -12,17 +13,11 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     """The ratio is exp of a sum over the row, and each row weighs as much as it is long."""
     for place, facts in seen.other:
         if slopes := facts.get("product_over_tokens"):
-            one, two = slopes[0], slopes[2]
             yield Sighting(
                 place,
                 "log-ratios are summed over the row first, and the row's one ratio then counts "
                 "once for each of its tokens",
-                Evidence(
-                    "rows of 1, 3 and 2 tokens, A = 1, ρ = 1: ∂loss/∂logp of a token in the rows "
-                    "of 1 and of 2 tokens",
-                    [rounded(x) for x in (one, two)],
-                    [rounded(one)] * 2,
-                ),
+                weight_by_length(slopes),
             )
 
 

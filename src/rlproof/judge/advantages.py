@@ -18,6 +18,7 @@ from rlproof.judge.axes import values
 from rlproof.judge.groups import group_facts
 from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
 from rlproof.read.anatomy import std_statement
+from rlproof.read.calls import forgets_groups
 from rlproof.read.landmarks import advantages_landmarks, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Target
@@ -35,7 +36,8 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     """Probe one advantage function and name what it computes."""
     seen = observe(function)
     target = function.target
-    point = _of_one_group(identify(seen), target)
+    forgotten = forgets_groups(function.script, target)
+    point = identify(seen) if forgotten else _of_one_group(identify(seen), target)
     where: dict[str, Place] = advantages_landmarks(target)
     std = std_statement(target)
     if std is not None:
@@ -50,12 +52,15 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     if facts["wrong_axis"]:  # of a single group nothing is left along the wrong axis
         facts["rounded_failures"] = []
     slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
+    slots |= {str(Slot.GROUP_SIZE)} if forgotten else set()
     return AdvantagesSeen(target.name, slots, where, point, function.run, facts)
 
 
 def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, str | float]:
     """A function without a group parameter that speaks of a group is given one at a time."""
     grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
+    if target.origin and not grouped:
+        return _as_group(point)
     text = f"{target.name.replace('_', ' ')} {target.doc}"
     if (
         grouped
@@ -63,6 +68,10 @@ def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, st
         or not re.search(r"\bgroup|\b(one|same|per|each) prompt", text, re.IGNORECASE)
     ):
         return point
+    return _as_group(point)
+
+
+def _as_group(point: dict[str, str | float]) -> dict[str, str | float]:
     return {
         axis: str(value).removeprefix("batch-") if axis == "scale" else _GROUPED.get(value, value)
         for axis, value in point.items()
@@ -72,10 +81,19 @@ def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, st
 def _failures(trials: tuple[Trial, ...], point: Point) -> list[Trial]:
     """Equal rewards that raise or give NaN; where a scale is known, also those far from 0.
 
-    A formula that nobody knows may well give equal rewards something else than 0.
+    A formula that nobody knows may well give equal rewards something else than 0. Answering
+    None is a guard.
     """
     scaled = point.get("scale", "none") != "none"
-    return [trial for trial in trials if trial.error or (scaled and not trial.sane)]
+    return [trial for trial in trials if not _skipped(trial) and _failed(trial, scaled)]
+
+
+def _skipped(trial: Trial) -> bool:
+    return trial.error is not None and trial.error.kind == "None"
+
+
+def _failed(trial: Trial, scaled: bool) -> bool:
+    return trial.error is not None or (scaled and not trial.sane)
 
 
 def identify(seen: AdvantagesObservation) -> dict[str, str | float]:

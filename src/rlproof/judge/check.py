@@ -8,17 +8,20 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from rlproof.bind.advantages import AdvantagesImplementation
+from rlproof.bind.extraction import ExtractionImplementation
 from rlproof.bind.gauge import GAUGES, GaugeImplementation
 from rlproof.bind.implementation import Implementation, UnbindableError
 from rlproof.bind.logprobs import LogProbsImplementation
 from rlproof.bind.loss import LossImplementation
 from rlproof.bind.metric import MetricImplementation
+from rlproof.bind.outlined import functions
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
 from rlproof.bind.shaping import ShapingImplementation
 from rlproof.faults.model import Severity, rounded
 from rlproof.faults.seen import (
     AdvantagesSeen,
     Batch,
+    ExtractionSeen,
     GaugeSeen,
     LogProbsSeen,
     LoopSeen,
@@ -34,16 +37,19 @@ from rlproof.judge import (
     alike,
     bounds,
     declared,
+    extraction,
     logprobs,
     loops,
     losses,
     rows,
     shaping,
+    source_loop,
 )
 from rlproof.judge.axes import LOSS_AXES as AXES
 from rlproof.judge.axes import is_published
-from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect
+from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect, once
 from rlproof.judge.identify import TOLERANCE
+from rlproof.judge.pairs import partners
 from rlproof.judge.source_only import source_findings
 from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
@@ -57,6 +63,7 @@ from rlproof.space import recipes
 
 S = TypeVar("S")
 _BOUNDS = (Slot.CLIP_LOW, Slot.CLIP_HIGH)
+_SEEDS = 8  # under which a loss must answer the same
 
 
 def check(
@@ -65,6 +72,7 @@ def check(
     run: bool = True,
     seconds: float = DEFAULT_SECONDS,
     objective: str | None = None,
+    default: str | None = None,
     examine: Callable[[Seen], None] | None = None,
 ) -> FileReport:
     """Judge one script.
@@ -74,25 +82,32 @@ def check(
         run: False looks at the source only.
         seconds: limit for each function of the script.
         objective: the declared recipe; the script's own `# rlproof: objective=` comes second.
+        default: the recipe of a script that declares none, such as the project's.
         examine: is given what was seen while the script's functions can still be called.
 
     Raises:
         ConfigError: the declared recipe is unknown.
     """
-    recipe = declared.recipe_called(objective or script.objective)
-    if not run:
-        return _source_only(script, {t.name: "--no-run was given" for t in script.targets})
-    with Sandbox(script.source, seconds) as sandbox:
-        return _Check(script, sandbox, recipe, examine).report()
+    recipe = declared.recipe_of(script, objective, default)
+    if not script.targets:  # nothing to run: a loop may be written out at the top level
+        report = _source_only(script, {})
+    elif not run:
+        report = _source_only(script, {t.name: "--no-run was given" for t in script.targets})
+    else:
+        with Sandbox(script.source, seconds, functions(script)) as sandbox:
+            report = _Check(script, sandbox, recipe, examine).report()
+    return report.of_cells(script.source.cells)
 
 
 def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
-    findings = source_findings(script, set(reasons))
+    read = source_loop.judge(script)
+    findings = [*detect(Seen(source=read.sightings)), *source_findings(script, set(reasons))]
     return FileReport(
         script.source.path,
         tuple(TargetReport(t.role, t.name, t.node.lineno) for t in script.targets),
-        tuple(findings),
-        tuple(Skipped(f"running {name}", reason) for name, reason in reasons.items()),
+        tuple(sorted(findings, key=lambda f: (f.place.line, f.place.end_line, f.code))),
+        (*(Skipped(f"running {name}", reason) for name, reason in reasons.items()), *read.skipped),
+        read=len(read.loops),
     )
 
 
@@ -111,11 +126,12 @@ class _Check:
         self.sandbox = sandbox
         self.recipe = recipe
         self.reasons: dict[str, str] = {}
-        self.notes: list[Skipped] = []
+        self.notes = [Skipped(name, reason) for name, reason in script.doubts]
         self.other: list[tuple[Place, dict[str, Any]]] = []
         self.negative = False
         self.unknown: set[str] = set()
         self.shaped: dict[str, dict[str, str | float]] = {}
+        self.read = 0
 
     def report(self) -> FileReport:
         try:
@@ -129,6 +145,7 @@ class _Check:
             advantages=self._each(Role.ADVANTAGES, self._advantages),
             metrics=self._each(Role.CLIP_FRACTION, self._metric),
             log_probs=self._each(Role.LOG_PROBS, self._log_probs),
+            extractions=self._each(Role.LOG_PROBS, self._extraction),
             shaping=self._each(Role.SHAPING, self._shaping),
             gauges=tuple(g for role in GAUGES for g in self._each(role, self._gauge)),
         )
@@ -137,7 +154,11 @@ class _Check:
         first = detect(seen)
         broken = any(f.severity is Severity.ERROR for f in first)
         seen = replace(seen, loops=self._each(Role.TRAIN, lambda t: self._loop(t, broken)))
-        findings = [*detect(seen), *source_findings(self.script, set(self.reasons))]
+        read = source_loop.judge(self.script, frozenset(loop.function for loop in seen.loops))
+        self.notes += read.skipped
+        self.read = len(read.loops)
+        seen = replace(seen, source=read.sightings)
+        findings = once([*detect(seen), *source_findings(self.script, set(self.reasons))])
         if self.examine is not None:
             self.examine(seen)
         return self._assemble(seen, findings)
@@ -149,20 +170,28 @@ class _Check:
             set(self.shaped)
             | {m.function for m in seen.metrics}
             | {f.function for f in seen.log_probs}
+            | {f.function for f in seen.extractions}
             | {g.function for g in seen.gauges}
             | {loop.function for loop in seen.loops}
         )
         points = {s.function: dict(s.point) for s in seen.losses}
         points |= {s.function: dict(s.point) for s in seen.advantages}
         points |= {s.function: dict(s.point) for s in seen.log_probs}
+        points |= {s.function: dict(s.point) for s in seen.extractions}
         points |= self.shaped
-        shared = dict(seen.advantages[0].point) if len(seen.advantages) == 1 else {}
+        of_advantages = {a.function: dict(a.point) for a in seen.advantages}
+        used = partners(self.script, [s.function for s in seen.losses], of_advantages)
+        shared = {loss: of_advantages[name] for loss, name in used.items()}
         return FileReport(
             self.script.source.path,
-            tuple(self._target(t, points.get(t.name, {}), shared) for t in self.script.targets),
+            tuple(
+                self._target(t, points.get(t.name, {}), shared.get(t.name, {}))
+                for t in self.script.targets
+            ),
             tuple(sorted(findings, key=lambda f: (f.place.line, f.place.end_line, f.code))),
             tuple(skipped),
             len(judged),
+            self.read,
         )
 
     def _target(
@@ -177,7 +206,8 @@ class _Check:
     def _each(self, role: Role, judge: Callable[[Target], S | None]) -> tuple[S, ...]:
         seen: list[S] = []
         for target in self.script.of(role):
-            reason = self.sandbox.reasons.get(target.name)
+            reason = self.sandbox.reasons.get(target.entry)
+            reason = (target.origin.reason if target.origin else "") or reason
             try:
                 if reason:
                     raise UnbindableError(reason)
@@ -194,7 +224,7 @@ class _Check:
     def _loss(self, target: Target) -> LossSeen | None:
         loss = LossImplementation(self.script, target, self.sandbox, self.negative)
         self._side_effects(loss)
-        answers = [loss.raw(everything(), seed) for seed in range(8)]
+        answers = loss.raws(everything(), range(_SEEDS))
         values = [a["value"] for a in answers if "error" not in a and isfinite(a["value"])]
         if len(values) == len(answers) and len(set(values)) > 1:
             other = next(value for value in values if value != values[0])
@@ -208,8 +238,7 @@ class _Check:
         seen = losses.judge(loss)
         self._unknown(seen)
         facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
-        masked = target.has(Slot.MASK) or target.has(Slot.LENGTHS)
-        point = {**seen.point, **alike.indistinguishable(seen.point, masked)}
+        point = {**seen.point, **alike.indistinguishable(seen.point, loss.masked)}
         return replace(seen, point=point, facts=facts)
 
     def _unknown(self, seen: LossSeen) -> None:
@@ -277,10 +306,26 @@ class _Check:
         where = shaping_landmarks(target)
         return ShapingSeen(target.name, where, point, function.run)
 
-    def _log_probs(self, target: Target) -> LogProbsSeen:
+    def _log_probs(self, target: Target) -> LogProbsSeen | None:
+        if target.has(Slot.MODEL):
+            return None
         function = LogProbsImplementation(self.script, target, self.sandbox)
         seen = logprobs.judge(function)
         self._side_effects(function)
+        return seen
+
+    def _extraction(self, target: Target) -> ExtractionSeen | None:
+        """A function that asks a model: judged with the one that stands in for it."""
+        if not target.has(Slot.MODEL):
+            return None
+        function = ExtractionImplementation(self.script, target, self.sandbox)
+        seen = extraction.judge(function)
+        # taking a key out of a dictionary that was made for the call harms nobody
+        function.mutated -= {p.name for p in target.parameters if p.slot is Slot.TENSORS}
+        self._side_effects(function)
+        if seen is None:
+            reason = "unknown formula: what it returns is none of the known readings of the model"
+            self.notes.append(Skipped(f"identifying {target.name}", reason))
         return seen
 
     def _gauge(self, target: Target) -> GaugeSeen | None:

@@ -8,7 +8,7 @@ from typing import Any
 from rlproof.errors import ConfigError
 from rlproof.faults.seen import AdvantagesSeen, LossSeen
 from rlproof.judge.axes import is_published
-from rlproof.read.targets import Target
+from rlproof.read.targets import Script, Target
 from rlproof.space import recipes
 
 _DOC_TOKENS = (
@@ -31,6 +31,15 @@ def recipe_called(name: str | None) -> str | None:
         return recipes.normalise(name)
     except KeyError as error:
         raise ConfigError(str(error.args[0])) from None
+
+
+def recipe_of(script: Script, objective: str | None, default: str | None) -> str | None:
+    """The recipe that a script is held to: the command line's, its own, or the project's.
+
+    Raises:
+        ConfigError: no such recipe.
+    """
+    return recipe_called(objective or script.objective or default)
 
 
 def of_loss(recipe: str | None, target: Target, seen: LossSeen) -> dict[str, Any]:

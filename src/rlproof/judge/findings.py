@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,9 +12,11 @@ from math import log
 from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting, rounded
 from rlproof.faults.registry import catalogue
 from rlproof.faults.seen import Batch, LossSeen, Place, Point, ScriptError, Seen
+from rlproof.read.source import Cell, spot
 
 _PROBABILITIES = (0.5, 0.25, 0.75)
 _NOTICEABLE = 0.02
+_LINE = re.compile(r"\bline (\d+)\b")
 
 
 class FixStatus(StrEnum):
@@ -111,6 +114,16 @@ class Skipped:
     reason: str
 
 
+def once(findings: list[Finding]) -> list[Finding]:
+    """Of the branches of one function that share a line, only the first is named for it."""
+    seen: dict[tuple[str, str, int, int], Finding] = {}
+    for finding in findings:
+        function, _, branch = finding.place.function.partition(" [")
+        key = (finding.code, function, finding.place.line, finding.place.col)
+        seen.setdefault(key if branch else (*key[:3], -1 - len(seen)), finding)
+    return list(seen.values())
+
+
 @dataclass(frozen=True, slots=True)
 class FileReport:
     """Everything about one script."""
@@ -121,10 +134,28 @@ class FileReport:
     skipped: tuple[Skipped, ...] = ()
     checked: int = 0
     """How many targets could be judged."""
+    read: int = 0
+    """How many loops that could not be run were judged by their source."""
+    cells: tuple[Cell, ...] = ()
+    """The cells of a notebook; a script has none."""
     repair: Repair | None = None
     """What a search for repairs came to, if there was one."""
     fixed: tuple[Finding, ...] = ()
     """Findings that are gone because the file was written anew."""
+
+    def of_cells(self, cells: tuple[Cell, ...]) -> FileReport:
+        """The same report on a notebook: the lines that reasons name are lines of cells."""
+        if not cells:
+            return self
+        skipped = tuple(
+            replace(s, reason=_LINE.sub(lambda found: spot(cells, int(found[1])), s.reason))
+            for s in self.skipped
+        )
+        return replace(self, skipped=skipped, cells=cells)
+
+    def spot(self, line: int) -> str:
+        """A line as people call it: `12`, or `cell 3, line 2`."""
+        return spot(self.cells, line)
 
     def keep(self, codes: frozenset[str]) -> FileReport:
         """The same report with the findings of these codes only."""

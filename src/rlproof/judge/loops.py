@@ -15,6 +15,7 @@ from rlproof.read.targets import Role, Target
 
 _STILL = 1e-3  # a numeric gradient shifts log-probs by its step, 1e-3 at most
 _MOVED = 5e-3
+_RATE = {"lr", "learning_rate", "alpha", "eta", "rate", "step_size"}
 
 
 def judge(recorder: Recorder) -> LoopSeen:
@@ -224,7 +225,7 @@ def _where(recorder: Recorder, facts: dict[str, Any]) -> dict[str, Place]:
 
 def _assignment(recorder: Recorder, slot: Slot) -> Place | None:
     """Where the variable that is given to the loss for this part is assigned."""
-    for loss in recorder.script.of(Role.LOSS):
+    for loss in recorder.script.parts(Role.LOSS):
         for call in calls_in(recorder.target, loss.name):
             given = dict(zip((p.slot for p in loss.parameters), call.args, strict=False))
             names = {p.name: p.slot for p in loss.parameters}
@@ -259,10 +260,20 @@ def _reference_place(target: Target, made: Place) -> Place:
     )
     names = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)] if statement else []
     for node in ast.walk(target.node):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+        if isinstance(node, ast.Assign) and _is_same_memory(node.value):
             if any(isinstance(t, ast.Name) and t.id in names for t in node.targets):
                 return place(target.name, node)
     return made
+
+
+def _is_same_memory(node: ast.expr) -> bool:
+    """`theta`, or what shares its numbers: `theta.data`, `theta.detach()`."""
+    match node:
+        case ast.Name() | ast.Attribute(value=ast.Name(), attr="data"):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr="detach" | "view"), args=[]):
+            return True
+    return False
 
 
 def _call_place(target: Target, name: str, line: int) -> Place:
@@ -288,4 +299,15 @@ def _is_update(node: ast.AST) -> bool:
             return True
         case ast.Expr(value=ast.Call() as call):
             return bool({"step", "update", "descend"} & set(words(called(call))))
+        case ast.Assign(value=value):
+            return any(map(_is_scaled_change, ast.walk(value)))
+    return False
+
+
+def _is_scaled_change(node: ast.AST) -> bool:
+    """`theta - lr * grad`, with the rate on either side of the product."""
+    match node:
+        case ast.BinOp(op=ast.Sub() | ast.Add(), right=ast.BinOp(op=ast.Mult()) as product):
+            sides = (product.left, product.right)
+            return any(isinstance(side, ast.Name) and side.id in _RATE for side in sides)
     return False

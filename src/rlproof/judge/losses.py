@@ -11,7 +11,7 @@ from rlproof.judge import alike
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.identify import TOLERANCE, clip_matters, identify, padding_weight, residual
 from rlproof.probe.loss import LossObservation, observe
-from rlproof.read.anatomy import declares_unused, divides_by_width, is_negated, maximises, picker
+from rlproof.read.anatomy import declares_unused, is_negated, maximises, picker, says_width
 from rlproof.read.landmarks import loss_landmarks
 from rlproof.read.names import Slot
 from rlproof.read.parameters import number
@@ -66,11 +66,12 @@ def _facts(seen: LossObservation, target: Target, point: dict[str, str | float])
     return {
         "clip_matters": clip_matters(seen),
         "picker": picker(target),
-        "explicit_width": divides_by_width(target) and not re.search(_REAL_TOKENS, target.doc),
+        "explicit_width": says_width(target) and not re.search(_REAL_TOKENS, target.doc),
         "divergence_on_padding": padding_weight(pulled, seen.weights.mask) > TOLERANCE,
         "residual": residual(point, seen),
         "mode": seen.mode,
-        "unused_on_purpose": declares_unused(target, {p.name for p in target.parameters}),
+        "unused_on_purpose": declares_unused(target, {p.name for p in target.parameters})
+        or (target.origin is not None and target.origin.chosen),
     }
 
 

@@ -128,8 +128,9 @@ def _not_forwarded(script: Script, target: Target) -> Iterator[Finding]:
     """The loss is given `**kwargs`, the clip fraction neither those nor a clip range."""
     if target.role is not Role.TRAIN:
         return
-    forwarded = any(_has_stars(c) for t in script.of(Role.LOSS) for c in calls_in(target, t.name))
-    for metric in script.of(Role.CLIP_FRACTION):
+    losses = script.parts(Role.LOSS)
+    forwarded = any(_has_stars(c) for t in losses for c in calls_in(target, t.name))
+    for metric in script.parts(Role.CLIP_FRACTION):
         clip = metric.parameter(Slot.CLIP)
         for call in calls_in(target, metric.name) if clip and forwarded else ():
             position = [p.name for p in metric.parameters].index(clip.name) if clip else 0

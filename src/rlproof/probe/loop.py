@@ -114,7 +114,7 @@ class Recorder:
         self.script = script
         self.target = target
         self.sandbox = sandbox
-        self.parts = {t.name: t for role in _PARTS for t in script.of(role)}
+        self.parts = {t.name: t for t in script.parts(*_PARTS) if t.origin is None}
         unknown = [p.name for p in target.parameters if p.required and not _knob(p, _STEPS)]
         if unknown:
             names = ", ".join(f"`{name}`" for name in unknown)

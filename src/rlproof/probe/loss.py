@@ -103,7 +103,7 @@ def observe(loss: LossImplementation) -> LossObservation:
     divergence = _divergence_grid(loss, 1.0) if has_ref else None
     doubled = _divergence_grid(loss, 2.0) if has_ref and has_beta else None
     push, unit = _unit(loss)
-    masked = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
+    masked = loss.masked
     against_ref = ratio_is_to_reference(loss)
     batches = [_pair(), _apart(), everything(masked)]
     if against_ref:
@@ -135,14 +135,16 @@ def _clips(loss: LossImplementation) -> bool:
 def ratio_is_to_reference(loss: LossImplementation) -> bool:
     """Whether what the advantage adds to the loss depends on the reference.
 
-    Only asked where the loss takes no other policy that its ratio could be to.
+    And not on the old policy, where the loss takes that as well.
     """
-    if loss.target.has(Slot.OLD) or not loss.target.has(Slot.REF):
+    if not loss.target.has(Slot.REF):
         return False
-    at, away = one_token(-1.0, -1.0, 1.0), one_token(-1.0, -1.0, 1.0, ref=[[-1.1]])
-    batches = [at, at.but(advantages=[0.0]), away, away.but(advantages=[0.0])]
-    values = [answer.value for answer in loss.many(batches)]
-    return abs((values[0] - values[1]) - (values[2] - values[3])) > 1e-6
+    at = one_token(-1.0, -1.0, 1.0)
+    places = [at, at.but(ref=[[-1.1]]), at.but(old=[[-1.1]])]
+    answers = loss.many([b for one in places for b in (one, one.but(advantages=[0.0]))])
+    values = [answer.value for answer in answers]
+    same, by_ref, by_old = (values[i] - values[i + 1] for i in (0, 2, 4))
+    return abs(by_ref - same) > 1e-6 and abs(by_old - same) < 1e-9
 
 
 def _surrogate_grids(loss: LossImplementation, eps: float, against_ref: bool) -> tuple[Grid, Grid]:

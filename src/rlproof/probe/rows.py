@@ -42,13 +42,12 @@ class RowsObservation:
 
 def observe_rows(loss: LossImplementation) -> RowsObservation:
     """Ask everything. Errors of the loss are part of the observation."""
-    masked = loss.target.has(Slot.MASK) or loss.target.has(Slot.LENGTHS)
     return RowsObservation(
         pushed=_pushed(loss),
         flipped=_flipped(loss),
         slopes=_slopes(loss),
         row=_row(loss),
-        lengths=_lengths(loss) if masked else None,
+        lengths=_lengths(loss) if loss.masked else None,
         empty=_empty(loss) if loss.target.has(Slot.MASK) else None,
     )
 

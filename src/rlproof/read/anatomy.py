@@ -15,6 +15,7 @@ RANDOM = {
     "bernoulli", "choice", "choices", "dropout", "gauss", "multinomial", "normal", "rand",
     "rand_like", "randint", "randn", "randn_like", "random", "sample", "shuffle", "uniform",
 }  # fmt: skip
+_VIEWS = {"ravel", "reshape", "squeeze", "transpose", "unsqueeze", "view"}
 _SPREADS = {"std", "pstdev", "stdev", "nanstd", "var", "pvariance", "variance"}
 
 
@@ -40,6 +41,14 @@ def divides_by_width(target: Target) -> bool:
         and any(is_width(inner) for inner in ast.walk(node.right))
         for node in ast.walk(target.node)
     )
+
+
+def says_width(target: Target) -> bool:
+    """Whether the width of the batch is the divisor on purpose; outlined code may name it first."""
+    named = target.origin is not None and any(
+        isinstance(node, ast.Assign) and is_width(node.value) for node in ast.walk(target.node)
+    )
+    return named or divides_by_width(target)
 
 
 def std_statement(target: Target) -> ast.stmt | None:
@@ -111,13 +120,33 @@ def declares_unused(target: Target, names: set[str]) -> bool:
 
 
 def mutation(target: Target, names: set[str]) -> Place | None:
-    """The first statement that assigns into one of these parameters."""
+    """The first statement that assigns into one of these parameters, or into a view of one."""
+    views = set(names)
     for node in ast.walk(target.node):
-        if isinstance(node, ast.Assign | ast.AugAssign):
-            spots = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(spot, ast.Subscript) and _root(spot) in names for spot in spots):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _viewed(value) in views:
+                views.add(name)
+            case ast.AugAssign(target=ast.Name(id=name)) if name in views:
                 return place(target.name, node)
+            case ast.Assign() | ast.AugAssign():
+                spots = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(isinstance(spot, ast.Subscript) and _root(spot) in views for spot in spots):
+                    return place(target.name, node)
     return None
+
+
+def _viewed(node: ast.expr) -> str | None:
+    """The variable whose numbers an expression shares: `np.asarray(x).reshape(2, -1)` has x's."""
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="asarray" | "as_tensor"), args=[inner, *_]):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in _VIEWS:
+                node = inner
+            case ast.Attribute(value=inner, attr="T") | ast.Subscript(value=inner):
+                node = inner
+            case _:
+                return node.id if isinstance(node, ast.Name) else None
 
 
 def random_draw(target: Target) -> Place | None:

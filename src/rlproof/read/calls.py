@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rlproof.read.landmarks import called
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, advantage_slot
 from rlproof.read.parameters import number
 from rlproof.read.targets import FunctionNode, Parameter, Script, Target, module_functions
 
@@ -105,6 +105,24 @@ def constants(script: Script) -> dict[str, ast.expr]:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 found.setdefault(name, []).append(value)
     return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def forgets_groups(script: Script, target: Target) -> bool:
+    """Whether statements stand in a function that takes a group size and never reads it."""
+    if target.origin is None or target.origin.whole:
+        return False
+    line = target.node.body[-1].lineno
+    around = [
+        node
+        for node in ast.walk(script.source.tree)
+        if isinstance(node, FunctionNode) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    if not around:
+        return False
+    home = max(around, key=lambda node: node.lineno)
+    sizes = {n for n in _parameters(home) if advantage_slot(n) is Slot.GROUP_SIZE and len(n) > 1}
+    read = {n.id for n in ast.walk(home) if isinstance(n, ast.Name)}
+    return bool(sizes) and not sizes & read
 
 
 def reads_missing(target: Target) -> bool:

@@ -108,6 +108,8 @@ class Flow:
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=receiver, attr=attr)) as call):
                 taint = self._see(call, node, loops)
+                while isinstance(receiver, ast.Subscript):
+                    receiver = receiver.value  # `members[key].append(x)` fills `members`
                 if attr in _FILLING and isinstance(receiver, ast.Name):
                     self._env[receiver.id] = self._env.get(receiver.id, NONE) | taint
             case ast.Assign(targets=targets, value=value):

@@ -67,7 +67,7 @@ class _LossAnatomy:
             "divergence": self._meeting(Slot.NEW, Slot.REF),
             "slots": loop or reduce or sign,
             "reduce": reduce or loop,
-            "clip": self._first_use(Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH) or self._clip(),
+            "clip": self._bounds(),
             "beta": self._first_use(Slot.BETA) or self._scaled_penalty(),
             "penalty": self._penalty(),
             "old_penalty": self._last_meeting(Slot.NEW, Slot.OLD),
@@ -135,6 +135,15 @@ class _LossAnatomy:
                     return self._of(node)
         return None
 
+    def _bounds(self) -> ast.stmt | None:
+        """Where the bounds are used first; a statement that only renames one is no use."""
+        first = self._first_use(Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH)
+        computes = (ast.BinOp, ast.Call)
+        if isinstance(first, ast.Assign):
+            if not any(isinstance(node, computes) for node in ast.walk(first.value)):
+                return self._clip() or first
+        return first or self._clip()
+
     def _scaled_penalty(self) -> ast.stmt | None:
         """Where something that is no parameter multiplies the divergence."""
         for node in self.flow.order:
@@ -197,10 +206,21 @@ def surrogate_of(flow: Flow) -> ast.expr | None:
         if isinstance(node, ast.Call) and called(node) in _PICKERS and both <= flow.taints[node]:
             return node
     for node in flow.order:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            if both <= flow.taints[node]:
-                return node
+        product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+        if (product or _joins(node, flow, both)) and both <= flow.taints[node]:
+            return node
     return None
+
+
+def _joins(node: ast.expr, flow: Flow, both: set[Slot]) -> bool:
+    """Whether a helper is given one part in one argument and one in another, for further use."""
+    if isinstance(flow.statement[node], ast.Return):
+        return False
+    match node:
+        case ast.Call(func=ast.Name(), args=args, keywords=keywords):
+            given = [*args, *(keyword.value for keyword in keywords)]
+            return not any(both <= flow.taints.get(one, frozenset()) for one in given)
+    return False
 
 
 def advantages_landmarks(target: Target) -> dict[str, Place]:

@@ -42,6 +42,21 @@ class Slot(StrEnum):
     ONE = "number that is 1 without effect"
     EOS = "end-of-sequence id"
     PAD = "padding id"
+    MODEL = "language model"
+    PROMPT_TOKENS = "tokens of the prompt"
+    COMPLETION_TOKENS = "tokens of the completion"
+    LABELS = "labels"
+    ATTENTION = "attention mask"
+    PROMPT_MASK = "mask of the prompt"
+    COMPLETION_MASK = "mask of the completion"
+    POSITIONS = "positions"
+    KEEP = "number of completion tokens"
+    START = "number of prompt tokens"
+    CHUNK = "rows at a time"
+    DEVICE = "device"
+    TOKENIZER = "tokenizer"
+    TENSORS = "tensors by name"
+    UNSEEN = "setting that is not known"
 
 
 _LOGP = {
@@ -65,6 +80,10 @@ _WHOLE: dict[Slot, set[str]] = {
         "group_size", "groupsize", "num_generations", "n_generations", "num_samples", "n_samples",
         "samples_per_prompt", "rollouts_per_prompt", "rollout_n", "num_rollouts", "group", "G",
         "k", "n", "g", "n_per_prompt", "num_return_sequences", "completions_per_prompt",
+        "num_pre_q", "num_rollouts_per_prompt", "num_completions", "n_rollouts", "num_responses",
+        "num_answers_per_question", "generations_per_sample", "num_generations_per_prompt",
+        "num_samples_per_prompt", "n_samples_per_prompt", "rollouts_per_question",
+        "num_responses_per_prompt", "num_responses_per_question", "group_sz", "grpo_size",
     },
     Slot.GROUP_IDS: {
         "group_ids", "groups", "group_id", "prompt_ids", "uids", "uid", "index", "group_index",
@@ -138,6 +157,8 @@ def objective_slot(name: str) -> Slot | None:
         if parts & _OLD or glued.startswith("old"):
             return Slot.OLD
         return Slot.REF if parts & _REF or glued.startswith("ref") else Slot.NEW
+    if parts & _ADVANTAGE and parts & {"eps", "epsilon"}:  # the stabiliser of their scale
+        return Slot.EPS
     if name in _ADVANTAGE or parts & (_ADVANTAGE - {"A"}):
         return Slot.SWITCH if parts & _SWITCHING else Slot.ADVANTAGES
     if parts & {"mask", "masks"} or name in {"valid", "m", "is_real", "real"}:

@@ -12,6 +12,7 @@ from rlproof.read.shape import surrogate_slots
 from rlproof.read.targets import FunctionNode, Parameter
 
 SlotOf = Callable[[str], Slot | None]
+Calls = dict[str, list[ast.Call]]
 _BOUNDS = (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH)
 _STABILISER = 1e-4  # an `eps` of this size or less is no clip range
 
@@ -19,14 +20,8 @@ _STABILISER = 1e-4  # an `eps` of this size or less is no clip range
 class CallSites:
     """What the calls of one function say of its parameters: the names of the arguments."""
 
-    def __init__(self, tree: ast.AST, name: str) -> None:
-        self.calls = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == name
-        ]
+    def __init__(self, calls: list[ast.Call]) -> None:
+        self.calls = calls
 
     def argument_names(self, position: int, parameter: str) -> Iterator[str]:
         """Names given to a parameter: a variable, an attribute, or the function called."""
@@ -40,6 +35,15 @@ class CallSites:
                         yield name
 
 
+def calls_by_name(tree: ast.AST) -> Calls:
+    """All calls of plain names below a node, by name: one walk for all functions."""
+    found: Calls = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found.setdefault(node.func.id, []).append(node)
+    return found
+
+
 def parameters(
     node: FunctionNode, slot_of: SlotOf, sites: CallSites | None = None
 ) -> tuple[Parameter, ...]:
@@ -48,7 +52,7 @@ def parameters(
     if slot_of is objective_slot:
         found = [_without_letters(parameter) for parameter in found]
         found = _shaped(_fill(_apart(found), node, sites), node)
-        found = [_settled(parameter, found) for parameter in found]
+        found = [of_bounds(parameter, found) for parameter in found]
     return tuple(found)
 
 
@@ -110,7 +114,7 @@ def _fill(found: list[Parameter], node: FunctionNode, sites: CallSites | None) -
     return found
 
 
-def _settled(parameter: Parameter, found: list[Parameter]) -> Parameter:
+def of_bounds(parameter: Parameter, found: list[Parameter]) -> Parameter:
     """Clip bounds that are none: a stabiliser, an absolute bound, a pair, a switched-off one."""
     if parameter.slot not in _BOUNDS or parameter.default is None:
         return parameter

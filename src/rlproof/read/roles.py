@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from rlproof.read.extraction import extraction_target
 from rlproof.read.names import (
     Slot,
     advantage_slot,
@@ -16,7 +17,7 @@ from rlproof.read.names import (
     token_slot,
     words,
 )
-from rlproof.read.parameters import CallSites, parameters
+from rlproof.read.parameters import Calls, CallSites, calls_by_name, parameters
 from rlproof.read.targets import FunctionNode, Role, Target, module_functions
 
 _ADVANTAGE_WORDS = {"adv", "advs", "advantage", "advantages", "zscore", "standardize", "whiten"}
@@ -35,16 +36,18 @@ _NO_ENTROPY = {
 _FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 
-def recognise(tree: ast.Module) -> tuple[Target, ...]:
-    """All targets of a module, in source order."""
+def recognise(tree: ast.Module, imported: tuple[Target, ...] = ()) -> tuple[Target, ...]:
+    """All targets of a module, in source order; a loop may call those that it imports."""
+    calls = calls_by_name(tree)
     found = [
         target
         for node in module_functions(tree)
         if not node.name.startswith("test_")
-        and (target := _target(node, CallSites(tree, node.name)))
+        and (target := _target(node, CallSites(calls.get(node.name, []))))
     ]
-    found = [target for target in found if not _is_helper(target, found, tree)]
-    names = {t.name for t in found if t.role in (Role.LOSS, Role.ADVANTAGES)}
+    inner = {t.name: calls_by_name(t.node) for t in found if t.role is Role.LOSS}
+    found = [t for t in found if not _is_helper(t, found, inner, len(calls.get(t.name, [])))]
+    names = {t.name for t in (*imported, *found) if t.role in (Role.LOSS, Role.ADVANTAGES)}
     known = {t.name for t in found}
     for node in module_functions(tree):
         if node.name not in known and _is_train(node, names):
@@ -52,19 +55,29 @@ def recognise(tree: ast.Module) -> tuple[Target, ...]:
     return tuple(sorted(found, key=lambda t: t.node.lineno))
 
 
-def _is_helper(target: Target, found: list[Target], tree: ast.Module) -> bool:
+def _is_helper(
+    target: Target,
+    found: list[Target],
+    inner: dict[str, Calls],
+    everywhere: int,
+) -> bool:
     """A loss of one element, which only other losses call, entry by entry, is a part of theirs.
 
     One that they give whole arrays is a loss itself, and perhaps the only one that can be run.
+
+    Args:
+        target: any target.
+        found: all of them.
+        inner: the calls that each loss makes, by the name that is called.
+        everywhere: how often the whole module calls the target.
     """
     if target.role is not Role.LOSS:
         return False
-    everywhere = len(CallSites(tree, target.name).calls)
     inside = [
         call
         for other in found
-        if other.role is Role.LOSS and not CallSites(target.node, other.name).calls
-        for call in CallSites(other.node, target.name).calls
+        if other.role is Role.LOSS and other.name not in inner[target.name]
+        for call in inner[other.name].get(target.name, [])
         if _is_entry_by_entry(call, other.node)
     ]
     return everywhere > 0 and len(inside) == everywhere
@@ -87,6 +100,8 @@ def _is_entry_by_entry(call: ast.Call, caller: FunctionNode) -> bool:
 
 
 def _target(node: FunctionNode, sites: CallSites) -> Target | None:
+    if extraction := extraction_target(node):
+        return extraction
     for role, slot_of, accepts in _RULES:
         target = Target(role, node, parameters(node, slot_of, sites))
         if accepts(target, set(words(node.name))):
@@ -110,13 +125,26 @@ def _without_gradient(node: FunctionNode) -> bool:
     return bool(names & {"no_grad", "inference_mode"})
 
 
+def says_metric(node: FunctionNode) -> bool:
+    """Whether a function's name, or a decorator, says that it measures and trains nothing."""
+    parts = set(words(node.name))
+    trains = parts & {"loss", "objective", "surrogate", "step"}
+    derived = parts & {"grad", "gradient"} and "loss" not in parts
+    return (
+        bool(derived or parts & {"mask", "weights"})
+        or (bool(parts & _METRIC_WORDS) and not trains)
+        or _without_gradient(node)
+    )
+
+
 def _is_clip_fraction(target: Target, parts: set[str]) -> bool:
     named = bool(parts & {"clip", "clipped", "clipfrac"}) and bool(parts & _FRACTION_WORDS)
     return named and "loss" not in parts and target.has(Slot.NEW, Slot.OLD)
 
 
-def _is_shaping(target: Target, _: set[str]) -> bool:
-    return target.has(Slot.REWARDS, Slot.NEW, Slot.REF) and not target.has(Slot.ADVANTAGES)
+def _is_shaping(target: Target, parts: set[str]) -> bool:
+    takes = target.has(Slot.REWARDS, Slot.NEW, Slot.REF)
+    return takes and not target.has(Slot.ADVANTAGES) and not parts & {"loss", "objective"}
 
 
 def _is_advantages(target: Target, parts: set[str]) -> bool:

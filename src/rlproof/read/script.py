@@ -5,27 +5,61 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from rlproof.read.imports import imported
+from rlproof.read.methods import extraction_methods
+from rlproof.read.outline import outline
+from rlproof.read.outline.directives import directives, slots
 from rlproof.read.roles import recognise
 from rlproof.read.source import Source, load
-from rlproof.read.targets import Script
+from rlproof.read.targets import Role, Script, Target
 
 _DIRECTIVE = re.compile(r"#\s*rlproof:\s*objective\s*=\s*([\w.+-]+)\s*")
 
 
-def read(path: str) -> Script:
+def read(path: str, roles: Mapping[str, str] | None = None) -> Script:
     """Read one script.
+
+    Args:
+        path: the file.
+        roles: names with their role, as `[tool.rlproof.roles]` gives them.
 
     Raises:
         SourceError, NothingToCheckError: see `rlproof.read.source.load`.
+        ConfigError: a role or a name in a directive is unknown.
     """
-    return script_of(load(path))
+    return script_of(load(path), roles)
 
 
-def script_of(source: Source) -> Script:
-    """The targets of a source and the objective that its comments declare."""
-    return Script(source, recognise(source.tree), next(_declared(source.text), None))
+def script_of(source: Source, roles: Mapping[str, str] | None = None) -> Script:
+    """The targets of a source and the objective that its comments declare.
+
+    Raises:
+        ConfigError: a role or a name in a directive is unknown.
+    """
+    known = imported(source)
+    parts = tuple(one.target for one in known)
+    homes = tuple(sorted({one.path for one in known}))
+    functions = recognise(source.tree, parts)
+    said = directives(source, slots(roles or {}, "[tool.rlproof.roles]"))
+    outlined, doubts = outline(source.tree, (*parts, *functions), said)
+    targets = _together(functions, [*outlined, *extraction_methods(source.tree)])
+    notes = tuple((doubt.name, doubt.reason) for doubt in doubts)
+    declared = next(_declared(source.text), None)
+    return Script(source, targets, declared, parts, homes, notes, roles or {})
+
+
+def _together(known: tuple[Target, ...], outlined: list[Target]) -> tuple[Target, ...]:
+    """All targets in source order; an outlined function replaces the one that it comes from."""
+    homes = {(t.role, t.node.name, t.node.lineno) for t in outlined}
+    rest = [
+        t
+        for t in known
+        if t.role not in (Role.LOSS, Role.ADVANTAGES)
+        or (t.role, t.node.name, t.node.lineno) not in homes
+    ]
+    return tuple(sorted([*rest, *outlined], key=lambda t: t.node.lineno))
 
 
 def _declared(text: str) -> Iterator[str]:

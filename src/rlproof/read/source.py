@@ -8,6 +8,7 @@ import io
 import os
 import tokenize
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,19 @@ from rlproof.errors import NothingToCheckError, SourceError
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "dist", "venv"}
 _MAX_BYTES = 20_000_000
+_MAX_NOTEBOOK = 200_000_000  # pictures among the outputs count
 _UNKNOWN_TO_ASCII = bytes(range(128)) + b"?" * 128
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A code cell of a notebook: its number among all cells, and where it lies in the source."""
+
+    number: int
+    first: int
+    """The line of the joined source that is the cell's first."""
+    count: int
+    """How many lines it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +38,8 @@ class Source:
     path: str
     text: str
     tree: ast.Module
+    cells: tuple[Cell, ...] = ()
+    """The cells of a notebook that hold code; a script has none."""
 
     @property
     def lines(self) -> list[str]:
@@ -44,17 +59,45 @@ def load(path: str) -> Source:
         SourceError: missing, unreadable, binary, undecodable, or not valid Python (with line).
         NothingToCheckError: the file is empty.
     """
-    text = _decode(path, _read(path))
+    raw = _read(path)
+    if is_notebook(path):
+        from rlproof.read import notebook
+
+        return notebook.load(path, raw)
+    text = _decode(path, raw)
     if not text.strip():
         raise NothingToCheckError(f"{shown(path)}: the file is empty, so there is nothing to check")
-    return Source(path, text, _parse(path, text))
+    try:
+        return Source(path, text, parse(path, text))
+    except SyntaxError as error:
+        line = error.lineno or 1
+        raise SourceError(f"{shown(path)}:{line}: not valid Python: {error.msg}") from None
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a path is that of a Jupyter notebook, by its ending."""
+    return path.lower().endswith(".ipynb")
+
+
+def cell_at(cells: Sequence[Cell], line: int) -> tuple[int | None, int]:
+    """Cell and line within it of a line of the source; no cell where there are none."""
+    for cell in cells:
+        if cell.first <= line < cell.first + cell.count:
+            return cell.number, line - cell.first + 1
+    return None, line
+
+
+def spot(cells: Sequence[Cell], line: int) -> str:
+    """A line as people call it: `12`, or `cell 3, line 2`."""
+    cell, within = cell_at(cells, line)
+    return str(within) if cell is None else f"cell {cell}, line {within}"
 
 
 def expand(paths: tuple[str, ...]) -> list[tuple[str, bool]]:
     """Files to check, sorted, each with whether the user named it (else found in a folder).
 
     Raises:
-        NothingToCheckError: a folder holds no Python file.
+        NothingToCheckError: a folder holds no Python file and no notebook.
         SourceError: a folder can't be listed.
     """
     found: dict[str, bool] = {}
@@ -62,7 +105,9 @@ def expand(paths: tuple[str, ...]) -> list[tuple[str, bool]]:
         if os.path.isdir(path):
             inside = sorted(_python_files(path))
             if not inside:
-                raise NothingToCheckError(f"{shown(path)}: the folder holds no Python file (*.py)")
+                raise NothingToCheckError(
+                    f"{shown(path)}: the folder holds no Python file (*.py, *.ipynb)"
+                )
             for name in inside:
                 found.setdefault(name, False)
         else:
@@ -80,7 +125,9 @@ def _python_files(folder: str) -> list[str]:
             and name not in _SKIPPED_FOLDERS
             and not (Path(here) / name / "pyvenv.cfg").exists()
         ]
-        names += [os.path.join(here, name) for name in files if name.endswith(".py")]
+        names += [
+            os.path.join(here, name) for name in files if name.endswith(".py") or is_notebook(name)
+        ]
     return names
 
 
@@ -91,8 +138,9 @@ def _refuse_folder(error: OSError) -> None:
 def _read(path: str) -> bytes:
     name = shown(path)
     try:
-        if os.path.getsize(path) > _MAX_BYTES:
-            raise SourceError(f"{name}: larger than {_MAX_BYTES // 10**6} MB, not a script")
+        most = _MAX_NOTEBOOK if is_notebook(path) else _MAX_BYTES
+        if os.path.getsize(path) > most:
+            raise SourceError(f"{name}: larger than {most // 10**6} MB, not a script")
         if not os.path.isfile(path):
             raise SourceError(f"{name}: not a regular file; give a Python script or a folder")
         with open(path, "rb") as file:
@@ -144,14 +192,16 @@ def _line_of(raw: bytes, position: int) -> int:
     return before.count(b"\n") + 1
 
 
-def _parse(path: str, text: str) -> ast.Module:
-    name = shown(path)
+def parse(path: str, text: str) -> ast.Module:
+    """The syntax tree.
+
+    Raises:
+        SyntaxError: not valid Python.
+        SourceError: nested too deeply to be parsed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
-    except SyntaxError as error:
-        line = error.lineno or 1
-        raise SourceError(f"{name}:{line}: not valid Python: {error.msg}") from None
     except (RecursionError, MemoryError):
-        raise SourceError(f"{name}: nested too deeply for Python's parser") from None
+        raise SourceError(f"{shown(path)}: nested too deeply for Python's parser") from None

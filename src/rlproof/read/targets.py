@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rlproof.read.names import Slot
@@ -42,17 +42,39 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an outlined function comes from, if it is no module-level function."""
+
+    name: str
+    """`Trainer.compute_loss`, or `train (inline loss, line 88)`."""
+    entry: str
+    """The name under which the child process finds it."""
+    reason: str = ""
+    """Why it can't be run, found while it was outlined."""
+    whole: bool = True
+    """Whether it is a function of the script, not a statement inside one."""
+    chosen: bool = False
+    """Whether a setting chose among formulas, so that a coefficient may belong to another one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """A module-level function of the script with a recognised role."""
+    """A function of the script with a recognised role; a method or statements outlined count."""
 
     role: Role
     node: FunctionNode
     parameters: tuple[Parameter, ...]
+    origin: Origin | None = None
 
     @property
     def name(self) -> str:
-        """The function's name."""
-        return self.node.name
+        """The function's name, as a report says it."""
+        return self.origin.name if self.origin else self.node.name
+
+    @property
+    def entry(self) -> str:
+        """The name to call it by."""
+        return self.origin.entry if self.origin else self.node.name
 
     @property
     def doc(self) -> str:
@@ -75,10 +97,22 @@ class Script:
     source: Source
     targets: tuple[Target, ...]
     objective: str | None = None
+    imported: tuple[Target, ...] = ()
+    """Functions of other files of the project, by the names that this script calls them."""
+    homes: tuple[str, ...] = ()
+    """The files that define them: they are judged there."""
+    doubts: tuple[tuple[str, str], ...] = ()
+    """What looks like a target and is none: its name, and what is missing or unclear."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """What the settings say of names, so that another version can be read like this one."""
 
     def of(self, role: Role) -> list[Target]:
         """The targets with this role, in source order."""
         return [target for target in self.targets if target.role is role]
+
+    def parts(self, *roles: Role) -> list[Target]:
+        """What plays one of these parts in a loop of this script, imported functions as well."""
+        return [target for target in (*self.imported, *self.targets) if target.role in roles]
 
 
 def module_functions(tree: ast.Module) -> Iterator[FunctionNode]:

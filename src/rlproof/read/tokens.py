@@ -9,7 +9,7 @@ from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
 from rlproof.read.landmarks import called, definition, place
 from rlproof.read.names import Slot
-from rlproof.read.targets import FunctionNode, Target, module_functions
+from rlproof.read.targets import FunctionNode, Role, Script, Target, module_functions
 
 _NORMALISERS = {"log_softmax", "softmax", "logsumexp", "exp", "cross_entropy", "Categorical"}
 _HALVES = {"half", "bfloat16", "float16"}
@@ -107,3 +107,105 @@ def _drops_first(node: ast.AST) -> bool:
 
 def _halves(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _HALVES
+
+
+def extraction_landmarks(tree: ast.Module, target: Target) -> dict[str, Place]:
+    """Landmarks of a function that asks a model, those of a log-softmax among them.
+
+    `call` is the statement that asks the model, `slice` the last one before the tokens are
+    picked that takes a part of the logits, `window` the last one of all that takes a part,
+    `sum` the last that adds up, `choice` the last that averages or takes the largest.
+    """
+    spots = log_probs_landmarks(tree, target)
+    models = {p.name: "model" for p in target.parameters if p.slot is Slot.MODEL}
+    flow = Flow(target.node, models)
+    read = [node for node in flow.order if "model" in flow.taints[node]]
+    picks = next((flow.statement[n] for n in read if _picks(n)), None)
+    slices = [flow.statement[n] for n in read if isinstance(n, ast.Subscript) and _is_part(n)]
+    before = [s for s in slices if picks is None or s.lineno <= picks.lineno]
+    sums = [flow.statement[n] for n in read if isinstance(n, ast.Call) and called(n) in _SUMS]
+    call = next((flow.statement[n] for n in read if _asks(n, models)), None)
+    choices = [flow.statement[n] for n in read if isinstance(n, ast.Call) and _chooses(n)]
+    chosen = {
+        "call": call,
+        "choice": choices[-1] if choices else picks,
+        "slice": before[-1] if before else picks,
+        "window": slices[-1] if slices else picks,
+        "sum": sums[-1] if sums else None,
+        "picking": picks,
+    }
+    found = {key: place(target.name, node) for key, node in chosen.items() if node}
+    fallback = {key: spots["pairing"] if key == "slice" else spots["function"] for key in chosen}
+    return spots | fallback | found
+
+
+_SUMS = {"sum", "mean", "masked_mean", "masked_sum", "nansum"}
+
+
+def _chooses(node: ast.Call) -> bool:
+    return called(node) in {"mean", "max", "amax", "topk"}
+
+
+def _picks(node: ast.AST) -> bool:
+    known = _PICKERS | {"cross_entropy", "nll_loss", "log_prob", "take_along_dim"}
+    return isinstance(node, ast.Call) and called(node) in known
+
+
+def _is_part(node: ast.Subscript) -> bool:
+    """A subscript that takes a stretch of an axis."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(p, ast.Slice) and (p.lower or p.upper) for p in parts)
+
+
+def _asks(node: ast.AST, models: dict[str, str]) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    func = node.func
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    return isinstance(func, ast.Name) and func.id in models
+
+
+def trains_a_loss(script: Script, target: Target) -> bool:
+    """Whether the script gives what this function returns to a loss as its new log-probs."""
+    losses = {t.name: t for t in script.of(Role.LOSS) if t.has(Slot.NEW)}
+    for around in ast.walk(script.source.tree):
+        if not isinstance(around, FunctionNode):
+            continue
+        held = _holders(around, target.name)
+        for call in (n for n in ast.walk(around) if isinstance(n, ast.Call)):
+            loss = losses.get(called(call))
+            if loss is not None and _is_held(_given(call, loss), held, target.name):
+                return True
+    return False
+
+
+def _holders(around: FunctionNode, name: str) -> set[str]:
+    """Variables that hold nothing but what the function returned."""
+    held: set[str] = set()
+    other: set[str] = set()
+    for node in ast.walk(around):
+        if isinstance(node, ast.Assign):
+            for variable in node.targets:
+                if isinstance(variable, ast.Name):
+                    (held if _is_call(node.value, name) else other).add(variable.id)
+    return held - other
+
+
+def _given(call: ast.Call, loss: Target) -> ast.expr | None:
+    """The argument that a call of a loss gives as the new log-probs."""
+    parameter = loss.parameter(Slot.NEW)
+    names = [p.name for p in loss.parameters]
+    if parameter is None or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    position = names.index(parameter.name)
+    named = [k.value for k in call.keywords if k.arg == parameter.name]
+    return next(iter([*call.args[position : position + 1], *named]), None)
+
+
+def _is_held(node: ast.expr | None, held: set[str], name: str) -> bool:
+    return _is_call(node, name) or (isinstance(node, ast.Name) and node.id in held)
+
+
+def _is_call(node: ast.expr | None, name: str) -> bool:
+    return isinstance(node, ast.Call) and called(node) == name

@@ -33,6 +33,7 @@ def repair(
     *,
     seconds: float = DEFAULT_SECONDS,
     objective: str | None = None,
+    default: str | None = None,
     budget: float = BUDGET,
     offers: bool = True,
 ) -> FileReport:
@@ -44,6 +45,7 @@ def repair(
         codes: the faults to repair; others may stay.
         seconds: limit for each function of the script.
         objective: the declared recipe.
+        default: the recipe of a script that declares none.
         budget: seconds for the whole search.
         offers: whether to look for other sets that are as right.
 
@@ -51,7 +53,7 @@ def repair(
         WriteError: the file changed since it was read.
     """
     raw = files.load(script.source)
-    verifier = Verifier(script, report, codes, seconds, objective, budget, MOST)
+    verifier = Verifier(script, report, codes, seconds, objective, default, budget, MOST)
     if not verifier.strong(report.findings):
         return report
     found = search(verifier)

@@ -51,6 +51,7 @@ class Verifier:
         codes: frozenset[str],
         seconds: float,
         objective: str | None,
+        default: str | None,
         budget: float,
         most: int,
     ) -> None:
@@ -59,6 +60,7 @@ class Verifier:
         self.codes = codes
         self.seconds = seconds
         self.objective = objective
+        self.default = default
         self.budget = budget
         self.most = most
         self.checks = 0
@@ -107,7 +109,11 @@ class Verifier:
         cases = Cases()
         try:
             report = check(
-                script, seconds=self.seconds, objective=self.objective, examine=cases.run
+                script,
+                seconds=self.seconds,
+                objective=self.objective,
+                default=self.default,
+                examine=cases.run,
             )
         except RlproofError:
             return None
@@ -156,4 +162,4 @@ def parsed(script: Script, text: str) -> Script | None:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return script_of(Source(script.source.path, text, tree))
+    return script_of(Source(script.source.path, text, tree), script.roles)

@@ -16,13 +16,13 @@ def table(reports: Sequence[FileReport]) -> str:
 def _file(report: FileReport) -> Iterator[str]:
     for target in report.targets:
         if target.objective:
-            yield from _block(report.path, target)
+            yield from _block(f"{report.path}:{report.spot(target.line)}", target)
     for skip in report.skipped:
         yield f"skipped {report.path}: {skip.check}: {skip.reason}"
 
 
-def _block(path: str, target: TargetReport) -> Iterator[str]:
-    yield f"{path}:{target.line}: {target.name} ({target.role})"
+def _block(where: str, target: TargetReport) -> Iterator[str]:
+    yield f"{where}: {target.name} ({target.role})"
     if words := sentence(target):
         yield f"  {words}"
     width = max(map(len, target.objective))

@@ -148,9 +148,9 @@ _CONVENTIONS: Forms = {
 }
 _MISMATCH: Mapping[str, Forms] = {
     "mismatch.action": {
-        "none": r"m_{i,t} = 1",
-        "truncate": r"m_{i,t} = \clip(c_{i,t}, \text{low}, \text{high})",
-        "mask": r"m_{i,t} = c_{i,t}\,[\text{low} \le q_{i,t} \le \text{high}]",
+        "none": r"\kappa_{i,t} = 1",
+        "truncate": r"\kappa_{i,t} = \clip(c_{i,t}, \text{low}, \text{high})",
+        "mask": r"\kappa_{i,t} = c_{i,t}\,[\text{low} \le q_{i,t} \le \text{high}]",
     },
     "mismatch.level": {
         "token": r"q_{i,t} = \frac{\old}{\sampler}",

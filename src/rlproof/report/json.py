@@ -8,6 +8,7 @@ from typing import Any
 
 import rlproof
 from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus
+from rlproof.read.source import cell_at
 
 SCHEMA = 1
 
@@ -32,33 +33,39 @@ def _file(report: FileReport) -> dict[str, Any]:
             {
                 "role": str(target.role),
                 "name": target.name,
-                "line": target.line,
-                "objective": {k: _number(v) for k, v in target.objective.items()},
+                **_line(report, target.line),
+                "objective": {k: exact(v) for k, v in target.objective.items()},
                 "recipe": target.recipe,
             }
             for target in report.targets
         ],
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [_finding(report, finding) for finding in report.findings],
         **_repair(report),
         "skipped": [{"check": s.check, "reason": s.reason} for s in report.skipped],
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _line(report: FileReport, line: int) -> dict[str, int]:
+    """The line; of a notebook the cell as well, and the line within it."""
+    cell, within = cell_at(report.cells, line)
+    return {"line": within} if cell is None else {"cell": cell, "line": within}
+
+
+def _finding(report: FileReport, finding: Finding) -> dict[str, Any]:
     evidence = finding.evidence
     return {
         "code": finding.code,
         "name": finding.fault.name,
         "severity": str(finding.severity),
-        "line": finding.place.line,
-        "end_line": finding.place.end_line,
+        **_line(report, finding.place.line),
+        "end_line": cell_at(report.cells, finding.place.end_line)[1],
         "function": finding.place.function,
         "message": finding.message,
         "evidence": evidence
         and {
             "input": evidence.input,
-            "got": _number(evidence.got),
-            "expected": _number(evidence.expected),
+            "got": exact(evidence.got),
+            "expected": exact(evidence.expected),
         },
         "fix": _fix(finding.fix),
     }
@@ -93,14 +100,14 @@ def _repair(report: FileReport) -> dict[str, Any]:
             "alternatives": _offers(repair.alternatives),
             "message": repair.message or None,
         },
-        "fixed": [_finding(finding) for finding in report.fixed],
+        "fixed": [_finding(report, finding) for finding in report.fixed],
     }
 
 
-def _number(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are written as words."""
-    if isinstance(value, list):
-        return [_number(item) for item in value]
+def exact(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are written as words. Tuples become lists."""
+    if isinstance(value, list | tuple):
+        return [exact(item) for item in value]
     if isinstance(value, float):  # or NumPy's subclass of it
         return float(value) if math.isfinite(value) else str(float(value))
     return value

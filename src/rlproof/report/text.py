@@ -12,7 +12,7 @@ import click
 from rlproof.faults.model import Severity, Value
 from rlproof.faults.page import page
 from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus
-from rlproof.read.source import shown
+from rlproof.read.source import Cell, cell_at, shown
 from rlproof.report.describe import sentence
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -27,7 +27,7 @@ Sources = Mapping[str, Sequence[str]]
 def concise(reports: Sequence[FileReport]) -> str:
     """`path:line:column: CODE name [severity] message`, then the summary."""
     lines = [_headline(r, f) + f" {f.message}" for r in reports for f in r.findings]
-    return "\n".join([*lines, *_skips(reports), summary(reports)]) + "\n"
+    return "\n".join([*lines, *skips(reports), summary(reports)]) + "\n"
 
 
 def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
@@ -43,7 +43,7 @@ def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
     notes = [_note(r, f, width) for r in reports for f in r.findings if f.severity is Severity.NOTE]
     hint = [_fill(_ONE_REPAIR, width, "")] if len(blocks) > 1 else []
     hint += [patched(report) for report in reports if report.repair and not report.fixed]
-    tail = [*hint, *notes, *_computed(reports, width), *_skips(reports), summary(reports)]
+    tail = [*hint, *notes, *_computed(reports, width), *skips(reports), summary(reports)]
     return "\n".join([*blocks, *tail]) + "\n"
 
 
@@ -51,13 +51,14 @@ def _headline(report: FileReport, finding: Finding) -> str:
     place = finding.place
     code = click.style(finding.code, fg=_COLOURS[finding.severity], bold=True)
     name = finding.fault.name
-    return f"{shown(report.path)}:{place.line}:{place.col + 1}: {code} {name} [{finding.severity}]"
+    where = f"{shown(report.path)}:{report.spot(place.line)}:{place.col + 1}"
+    return f"{where}: {code} {name} [{finding.severity}]"
 
 
 def _frame(report: FileReport, finding: Finding, lines: Sequence[str], width: int) -> str:
     rows = [
         _headline(report, finding) + f" in {finding.place.function}",
-        *_excerpt(finding, lines, width),
+        *_excerpt(finding, lines, width, report.cells),
         *_evidence(finding, width),
         *_labelled("why", _first_sentence(page(finding.code).sections["Why is this bad?"]), width),
         *_fix(finding, width),
@@ -66,7 +67,9 @@ def _frame(report: FileReport, finding: Finding, lines: Sequence[str], width: in
     return "\n".join(rows) + "\n"
 
 
-def _excerpt(finding: Finding, lines: Sequence[str], width: int) -> Iterator[str]:
+def _excerpt(
+    finding: Finding, lines: Sequence[str], width: int, cells: Sequence[Cell]
+) -> Iterator[str]:
     place = finding.place
     numbers = list(range(place.line, min(place.end_line, len(lines)) + 1))
     margin = len(str(place.end_line))
@@ -74,7 +77,8 @@ def _excerpt(finding: Finding, lines: Sequence[str], width: int) -> Iterator[str
     shown = numbers if len(numbers) <= _SHOWN_LINES else [*numbers[:2], 0, numbers[-1]]
     for number in shown:
         text = " " + lines[number - 1].expandtabs() if number else ""
-        yield f"{number or '…':>{margin}} |{text}"
+        label = cell_at(cells, number)[1] if number else "…"
+        yield f"{label:>{margin}} |{text}"
     indent, length = _caret(finding, lines)
     marks = click.style("^" * length, fg=_COLOURS[finding.severity])
     first, *rest = textwrap.wrap(finding.message, max(40, width - margin - 4 - indent)) or [""]
@@ -186,7 +190,8 @@ def _first_sentence(text: str) -> str:
 
 def _note(report: FileReport, finding: Finding, width: int) -> str:
     label = click.style("note", fg="cyan")
-    text = f"{shown(report.path)}:{finding.place.line}: {finding.code} {finding.message}"
+    where = report.spot(finding.place.line)
+    text = f"{shown(report.path)}:{where}: {finding.code} {finding.message}"
     return f"{label} " + _fill(text, width - 5, " " * 5)
 
 
@@ -201,7 +206,8 @@ def _fill(text: str, width: int, indent: str) -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _skips(reports: Sequence[FileReport]) -> Iterator[str]:
+def skips(reports: Sequence[FileReport]) -> Iterator[str]:
+    """A line for every check that did not run."""
     for report in reports:
         for skip in report.skipped:
             label = click.style("skipped", fg="magenta")
@@ -214,8 +220,10 @@ def summary(reports: Sequence[FileReport]) -> str:
     targets = sum(len(r.targets) for r in reports)
     checked = sum(r.checked for r in reports)
     seen = f"{_many(targets, 'function')} recognised, {checked} judged by running them"
+    read = sum(r.read for r in reports)
+    seen += f", {_many(read, 'loop')} by reading" if read else ""
     parts = [_many(counts[s], str(s)) for s in Severity if counts[s]]
-    if not parts and not checked:
+    if not parts and not checked and not read:
         return f"Nothing could be judged: {seen}."
     if not parts:
         return f"No faults found: {seen}."

@@ -283,7 +283,7 @@ def _scaled(
         nonzero = xp.sum(xp.astype(xp.abs(centred_N) > rounding, centred_N.dtype))
         return centred_N * (centred_N.shape[0] / where(nonzero > 0, nonzero, 1.0))
     variance_N = _variance(rewards_N, member_PN, count_N, how.scale)
-    divisor_N = _stabilised(variance_N, how)
+    divisor_N = _divisor(variance_N, how.eps, how.eps_place)
     if how.zero_variance == "unscaled":
         divisor_N = where(variance_N > 0, divisor_N, 1.0)
     return _divided(centred_N, divisor_N)
@@ -321,10 +321,6 @@ def _variance_of_others(rewards_N: Array, member_PN: Array) -> Array:
     mean_N = xp.sum(above_NN, axis=1) / where(count_N > 0, count_N, 1.0)
     squares_NN = kept((above_NN - mean_N[:, None]) ** 2, other_NN, 0.0)
     return xp.sum(squares_NN, axis=1) / where(count_N > 1.5, count_N - 1, 1.0)
-
-
-def _stabilised(variance: Array, how: Advantage) -> Array:
-    return _divisor(variance, how.eps, how.eps_place)
 
 
 def _divisor(variance: Array, eps: float, place: str) -> Array:

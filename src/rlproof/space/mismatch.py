@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlproof.space.arrays import Array, namespace, stop_gradient, where
+from rlproof.space.divergences import ESTIMATORS
 from rlproof.space.trust import coin_divergence
 
 LEVELS = ("token", "sequence-sum", "sequence-mean", "sequence-max")
@@ -48,19 +49,13 @@ class Mismatch:
 Statistic = Callable[[Array, Array], Array]
 
 
-def k2(old: Array, sampler: Array) -> Array:
-    """(log π − log π_sampler)²/2."""
-    return (old - sampler) ** 2 / 2
+def estimator(name: str) -> Statistic:
+    """The value of a divergence estimator with the sampler in the place of the reference.
 
-
-def k3(old: Array, sampler: Array) -> Array:
-    """ρ − 1 − log ρ with ρ = π/π_sampler: on the sampler's tokens it estimates KL(sampler ‖ π)."""
-    return namespace(old).exp(old - sampler) - 1 - (old - sampler)
-
-
-def absolute(old: Array, sampler: Array) -> Array:
-    """|log π − log π_sampler|."""
-    return namespace(old).abs(old - sampler)
+    On the sampler's tokens, k3 = ρ − 1 − log ρ with ρ = π/π_sampler estimates KL(sampler ‖ π).
+    """
+    formula = ESTIMATORS[name]
+    return lambda old, sampler: formula(sampler, old)[0]
 
 
 def total_variation(old: Array, sampler: Array) -> Array:
@@ -76,9 +71,7 @@ def binary_kl(old: Array, sampler: Array) -> Array:
 
 STATISTICS: dict[str, Statistic | None] = {
     "ratio": None,
-    "k2": k2,
-    "k3": k3,
-    "absolute": absolute,
+    **{name: estimator(name) for name in ("k2", "k3", "absolute")},
     "total-variation": total_variation,
     "binary-kl": binary_kl,
 }
@@ -112,11 +105,11 @@ def correction(
             this batch's own.
     """
     xp = namespace(policy)
-    policy, sampler = stop_gradient(policy) * mask_BT, stop_gradient(sampler) * mask_BT
-    token_BT = xp.exp(policy - sampler)
-    ones_BT = xp.ones_like(token_BT)
+    ones_BT = xp.ones_like(mask_BT)
     if mismatch.action == "none":
         return Correction(ones_BT, ones_BT)
+    policy, sampler = stop_gradient(policy) * mask_BT, stop_gradient(sampler) * mask_BT
+    token_BT = xp.exp(policy - sampler)
     ratio_BT = xp.exp(_over_row(policy - sampler, mask_BT, mismatch.level))
     carried_BT = {"same": ratio_BT, "token": token_BT, "none": ones_BT}[mismatch.carried]
     if mismatch.action == "truncate":
@@ -131,11 +124,6 @@ def correction(
     weight = where(kept, carried_BT, 0.0)
     kept_BT = xp.astype(kept, token_BT.dtype)
     return Correction(_normalised(weight, mask_BT, mismatch, mean_weight), kept_BT)
-
-
-def weights(old: Array, sampler: Array, mask_BT: Array, mismatch: Mismatch) -> Array:
-    """The constant weight of every slot (B, T)."""
-    return correction(old, sampler, mask_BT, mismatch).weight
 
 
 def _over_row(values_BT: Array, mask_BT: Array, level: str) -> Array:

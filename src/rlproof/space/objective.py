@@ -1,8 +1,8 @@
 """An objective as a point of the space: advantages, loss, and its closed-form gradient.
 
-    L = Σ_bt w_bt · (−m_bt · s(ρ_bt, A_b) + β · d_bt) − c_H · Σ_bt w_bt · H_bt
+    L = Σ_bt w_bt · (−κ_bt · s(ρ_bt, A_b) + β · d_bt) − c_H · Σ_bt w_bt · H_bt
 
-with slot weights w from the aggregation, mismatch weights m, the surrogate s of the ratio ρ
+with slot weights w from the aggregation, mismatch weights κ, the surrogate s of the ratio ρ
 and the advantage A, the divergence d and the entropy H. Shapes: B rows, T slots.
 """
 

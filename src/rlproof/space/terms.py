@@ -92,8 +92,11 @@ def terms(how: Objective, batch: Batch) -> Terms:
     value, slope = SURROGATES[how.surrogate](ratio.value, ratio.value, batch.new, adv, how.clip)
     penalty, through_ratio = _penalty(how, batch, ratio)
 
-    def weigh(aggregation: str) -> Array:
-        name = how.aggregation if aggregation == "same" else aggregation
+    own = slot_weights(mask, how.aggregation, batch.scope, batch.groups) * live
+
+    def weigh(name: str) -> Array:
+        if name in ("same", how.aggregation):
+            return own
         return slot_weights(mask, name, batch.scope, batch.groups) * live
 
     taken = _taken(how, batch, mask)
@@ -103,7 +106,7 @@ def terms(how: Objective, batch: Batch) -> Terms:
     return Terms(
         objective=how,
         mask=mask,
-        weights=weigh("same") * taken * first.weight * second.weight,
+        weights=own * taken * first.weight * second.weight,
         pull_weights=how.divergence.coefficient * weigh(how.divergence.aggregation) * on_divergence,
         ratio=ratio,
         surrogate=(_real(value, mask), _real(slope, mask)),
@@ -141,12 +144,9 @@ def _cleaned(batch: Batch) -> Batch:
 
 
 def _correction(part: str, how: Mismatch, batch: Batch) -> Correction:
-    if how.action == "none":
-        ones = namespace(batch.mask).ones_like(batch.mask)
-        return Correction(ones, ones)
     policy = batch.old if how.numerator == "old" else batch.new
     sampler = batch.old if batch.sampler is None and how.numerator == "new" else batch.sampler
-    if sampler is None:
+    if sampler is None and how.action != "none":
         raise ObjectiveError(f"{part}.action = {how.action!r} needs batch.sampler")
     return correction(policy, sampler, batch.mask, how, batch.advantages, batch.scope.mean_weight)
 

@@ -25,6 +25,7 @@ def _serve(requests: TextIO, answers: TextIO) -> None:
     from rlproof.bind.child.guard import GUARD, end_with_parent, limit_resources
     from rlproof.bind.child.landlock import forbid_writes
     from rlproof.bind.child.load import load
+    from rlproof.bind.child.outlined import define
     from rlproof.bind.child.trace import record
 
     end_with_parent()
@@ -37,6 +38,7 @@ def _serve(requests: TextIO, answers: TextIO) -> None:
         match request["op"]:
             case "load":
                 module, reasons = load(request["path"], request["text"], request["seconds"])
+                reasons |= define(module, request["outlined"])
                 limit_resources()
                 forbid_writes()
                 GUARD.arm()

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from rlproof.bind.child.load import Missing
+
 _MAX_ITEMS = 200_000
 _LARGEST = 2**1023
 
@@ -16,9 +18,17 @@ class NotPlainError(TypeError):
 
 
 def build(kind: str, value: Any) -> Any:
-    """An argument of this kind: `raw`, `list`, or `<numpy|torch>:<float|int|bool|float32>`."""
+    """An argument of this kind: `raw`, `list`, or `<numpy|torch>:<float|int|bool|float32>`.
+
+    And what a function that asks a model takes: `model`, `tokenizer`, `tensors` by name, and
+    `missing`, which says why at any use.
+    """
     if kind == "raw":
         return value
+    if kind == "missing":
+        return Missing(value)
+    if kind in ("model", "tokenizer", "tensors"):
+        return _for_a_model(kind, value)
     if kind == "list":
         return _copy(value)
     library, _, dtype = kind.partition(":")
@@ -31,6 +41,14 @@ def build(kind: str, value: Any) -> Any:
 
     kinds = {"int": torch.long, "bool": torch.bool, "float32": torch.float32}
     return torch.tensor(value, dtype=kinds.get(dtype, torch.float64))
+
+
+def _for_a_model(kind: str, value: Any) -> Any:
+    from rlproof.bind.child import standin
+
+    if kind == "tensors":
+        return standin.Tensors({key: build(*given) for key, given in value.items()})
+    return standin.model(value) if kind == "model" else standin.tokenizer(value)
 
 
 def _copy(value: Any) -> Any:
@@ -61,6 +79,8 @@ def _plain(value: Any, left: list[int]) -> Any:
         return [_plain(item, left) for item in value]
     if isinstance(value, dict):
         return {str(key): _plain(item, left) for key, item in value.items()}
+    if isinstance(value, Missing):
+        raise NotPlainError("a value that could not be had")
     if hasattr(value, "tolist"):
         return _plain(value.tolist(), left)
     raise NotPlainError(f"a {type(value).__name__}")
@@ -70,6 +90,15 @@ def is_tensor(value: Any) -> bool:
     """Whether this is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def has_gradient(value: Any) -> bool:
+    """Whether this, or anything in it, is a tensor that autograd can go back from."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return any(has_gradient(item) for item in value)
+    return is_tensor(value) and bool(value.requires_grad)
 
 
 def scalar_of(result: Any, pick: str | None = None) -> tuple[Any, str, list[str]]:

@@ -8,7 +8,14 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from rlproof.bind.child.arrays import NotPlainError, build, is_tensor, plain, scalar_of
+from rlproof.bind.child.arrays import (
+    NotPlainError,
+    build,
+    has_gradient,
+    is_tensor,
+    plain,
+    scalar_of,
+)
 from rlproof.bind.child.errors import describe_error
 from rlproof.bind.child.guard import GUARD
 from rlproof.bind.child.load import Missing, UnavailableError
@@ -43,7 +50,7 @@ def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
     result = _apply(function, arguments, spec)
     mutated = [name for name, value in arguments.items() if _fingerprint(value) != before[name]]
     if spec["want"] == "plain":
-        return {"value": plain(result), "mutated": mutated}
+        return {"value": plain(result), "mutated": mutated, **_flow(spec, result)}
     scalar, where, places = scalar_of(result, spec.get("pick"))
     out: Spec = {"value": plain(scalar), "mutated": mutated, "where": where, "places": places}
     if leaf is not None:
@@ -66,6 +73,11 @@ def _arguments(spec: Spec) -> Spec:
 
 def _argument(kind: str, value: Any) -> Any:
     return _FUNCTIONS[value] if kind == "function" else build(kind, value)
+
+
+def _flow(spec: Spec, result: Any) -> Spec:
+    """Where asked for: whether a gradient can come back from any part of what was returned."""
+    return {"differentiable": has_gradient(result)} if spec.get("asks_gradient") else {}
 
 
 def _leaf(spec: Spec, arguments: Spec) -> Any:

@@ -18,6 +18,7 @@ from rlproof.bind.child.guard import GUARD, brief
 from rlproof.bind.child.keep import kept, runs_only_imports
 
 MODULE = "__rlproof_script__"
+_PACKAGE = "__rlproof_package__"
 _LATE_ANNOTATIONS = future.annotations.compiler_flag
 
 
@@ -36,7 +37,8 @@ class Missing:
 
     __call__ = __getattr__ = __getitem__ = __iter__ = __bool__ = __len__ = _fail
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
-    __mro_entries__ = __float__ = __int__ = __index__ = __neg__ = __lt__ = __gt__ = _fail
+    __torch_function__ = __mro_entries__ = __float__ = __int__ = __index__ = _fail
+    __neg__ = __lt__ = __gt__ = _fail
 
 
 def load(path: str, text: str, seconds: float) -> tuple[ModuleType, dict[str, str]]:
@@ -45,11 +47,31 @@ def load(path: str, text: str, seconds: float) -> tuple[ModuleType, dict[str, st
     Every definition and constant has `seconds`; imports have as long as the parent waits.
     """
     folder = os.path.dirname(os.path.realpath(path))
-    sys.meta_path.insert(0, _LocalFinder([folder, *_own_entries(folder)], seconds))
+    tree = ast.parse(text)
+    finder = _LocalFinder([folder, *_own_entries(folder)], seconds)
     module = ModuleType(MODULE)
     module.__file__ = path
+    module.__package__ = finder.enter(_packages(folder, tree))
+    sys.meta_path.insert(0, finder)
     sys.modules[MODULE] = module
-    return module, execute(module, ast.parse(text), path, seconds)
+    return module, execute(module, tree, path, seconds)
+
+
+def _packages(folder: str, tree: ast.Module) -> list[str]:
+    """The folders around a script that make its package, outermost first.
+
+    Those with an `__init__.py`, and as many as its relative imports go up.
+    """
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    levels = max((node.level for node in imports), default=0)
+    found: list[str] = []
+    while len(found) < levels or os.path.isfile(os.path.join(folder, "__init__.py")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return []
+        found.insert(0, folder)
+        folder = parent
+    return found
 
 
 def _own_entries(folder: str) -> list[str]:
@@ -79,6 +101,7 @@ def execute(module: ModuleType, tree: ast.Module, path: str, seconds: float) -> 
     for node, runs in kept(tree):
         names, reason = _names(node), ""
         if runs:
+            _undecorate(module, node)
             reason = _run(module, node, path, seconds)
         else:
             names = [name for name in names if not _stays(module, name, node)]
@@ -90,6 +113,18 @@ def execute(module: ModuleType, tree: ast.Module, path: str, seconds: float) -> 
                 reasons[name] = why
                 setattr(module, name, Missing(why))
     return reasons
+
+
+def _undecorate(module: ModuleType, node: ast.stmt) -> None:
+    """Drop decorators that could not be had: what they wrap is worth judging as written."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        node.decorator_list = [d for d in node.decorator_list if not _is_missing(module, d)]
+
+
+def _is_missing(module: ModuleType, node: ast.expr) -> bool:
+    while isinstance(node, ast.Call | ast.Attribute):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return isinstance(node, ast.Name) and isinstance(module.__dict__.get(node.id), Missing)
 
 
 def _stays(module: ModuleType, name: str, dropped: ast.stmt) -> bool:
@@ -117,7 +152,7 @@ def _run(module: ModuleType, node: ast.stmt, path: str, seconds: float) -> str:
             with GUARD.strict(), brief(max(seconds, 1.0)):
                 exec(code, module.__dict__)
     except ImportError as error:
-        missing = getattr(error, "name", None)
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
         return f"needs {missing}, which is not installed" if missing else one_line(error)
     except BaseException as error:
         return f"line {node.lineno} failed: {type(error).__name__}: {one_line(error)}"
@@ -167,6 +202,16 @@ class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.folders = folders
         self.seconds = seconds
         self.found: set[str] = set()
+        self.roots: dict[str, str] = {}
+
+    def enter(self, packages: list[str]) -> str:
+        """Make the package of a script importable; its name. An installed one keeps its own."""
+        if not packages:
+            return ""
+        root, *inner = map(os.path.basename, packages)
+        name = _PACKAGE if "." in root or _is_installed(root, self) else root
+        self.roots[name] = packages[0]
+        return ".".join([name, *inner])
 
     def find_spec(
         self,
@@ -175,6 +220,9 @@ class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         target: Any = None,  # noqa: ARG002 (the name is importlib's)
     ) -> importlib.machinery.ModuleSpec | None:
         parent, _, stem = fullname.rpartition(".")
+        if fullname in self.roots:
+            self.found.add(fullname)
+            return self._spec(fullname, self.roots[fullname], package=True)
         if parent not in self.found and (parent or _is_installed(fullname, self)):
             return None
         for folder in self.folders if path is None else path:
@@ -183,10 +231,12 @@ class _LocalFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 return spec
         return None
 
-    def _spec(self, name: str, stem: str) -> importlib.machinery.ModuleSpec | None:
+    def _spec(
+        self, name: str, stem: str, *, package: bool = False
+    ) -> importlib.machinery.ModuleSpec | None:
         """A module, a package, or a folder that is a package by its name alone."""
         for location, inside in ((f"{stem}.py", None), (os.path.join(stem, "__init__.py"), [stem])):
-            if os.path.isfile(location):
+            if os.path.isfile(location) and (inside or not package):
                 return importlib.util.spec_from_file_location(
                     name, location, loader=self, submodule_search_locations=inside
                 )

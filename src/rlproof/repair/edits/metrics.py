@@ -15,7 +15,7 @@ from rlproof.repair.edits.site import Site, is_simple, reductions
 
 def clip_range_given(site: Site) -> Iterator[Edit]:
     """Give the metric the clip range that the loss is given."""
-    metric = next(iter(site.script.of(Role.CLIP_FRACTION)), None)
+    metric = next(iter(site.script.parts(Role.CLIP_FRACTION)), None)
     clip = metric.parameter(Slot.CLIP) if metric else None
     if metric is None or clip is None or site.function is None:
         return

@@ -155,6 +155,8 @@ class Listing:
     """Numbers of the lines to print; None prints them all. Gaps are named."""
     first: int = 1
     """The number of the first of `lines`."""
+    shift: int = 0
+    """Added to a number where it is printed; links keep the number itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from rlproof.faults.model import Severity
 from rlproof.faults.page import page as fault_page
 from rlproof.judge.declared import recipe_called
 from rlproof.judge.findings import FileReport, Finding, FixStatus, TargetReport
-from rlproof.read.source import shown
+from rlproof.read.source import cell_at, shown
 from rlproof.report.describe import sentence
 from rlproof.report.equation import equations
 from rlproof.report.formulas import form, has_form
@@ -243,8 +243,13 @@ class _File:
     def _place(self, finding: Finding, behind: str = "") -> Cell:
         line, kept = finding.place.line, self._shown
         known = range(1, len(self._printed()) + 1) if kept is None else kept
-        text = f"{line}{behind}"
-        return Link(text, f"{self.anchor}-src-L{line}") if line in known else text
+        text = f"{self.report.spot(line)}{behind}"
+        return Link(text, f"{self._listed(line)}-L{line}") if line in known else text
+
+    def _listed(self, line: int) -> str:
+        """The anchor of the listing that a line is in: that of the file or of its cell."""
+        cell, _ = cell_at(self.report.cells, line)
+        return f"{self.anchor}-src" if cell is None else f"{self.anchor}-src-c{cell}"
 
     def _finding(self, number: int, finding: Finding) -> Section:
         anchor, plant = f"{self.anchor}-{number}", finding.fault.plant
@@ -277,7 +282,8 @@ class _File:
             return
         first, last = finding.place.line, finding.place.end_line
         if excerpt := self.lines[first - 1 : min(last, first + _SHOWN_LINES - 1)]:
-            yield Listing("The lines", excerpt, f"{anchor}-src", first=first)
+            shift = cell_at(self.report.cells, first)[1] - first
+            yield Listing("The lines", excerpt, f"{anchor}-src", first=first, shift=shift)
         yield Text(f"What to do: {finding.fault.remedy}.")
 
     def _repair(self) -> Iterator[Section]:
@@ -328,7 +334,8 @@ class _File:
             codes = [f.code for f in self.report.findings if f.place.function == target.name]
             body += charts(target.objective, codes, self.declared)
         badge = Badge(target.role)
-        return Section(f"{target.name}, line {target.line}", body, anchor, badge)
+        where = self.report.spot(target.line) if self.report.cells else f"line {target.line}"
+        return Section(f"{target.name}, {where}", body, anchor, badge)
 
     def _source(self, most: int) -> Iterator[Section]:
         marks = [self._mark(*one) for one in self._worst_first[:most]]
@@ -336,10 +343,19 @@ class _File:
         kept = self._shown
         if kept is not None and not kept:
             return
-        listing = Listing(
-            shown(self.report.path), self._printed(), f"{self.anchor}-src", marks, kept
-        )
-        yield Section("Source", [listing], f"{self.anchor}-source")
+        yield Section("Source", [*self._listings(marks, kept)], f"{self.anchor}-source")
+
+    def _listings(self, marks: list[Mark], kept: frozenset[int] | None) -> Iterator[Listing]:
+        """The whole source, or cell by cell where it is that of a notebook."""
+        printed = self._printed()
+        if not self.report.cells:
+            yield Listing(shown(self.report.path), printed, self._listed(1), marks, kept)
+        for cell in self.report.cells:
+            numbers = range(cell.first, cell.first + cell.count)
+            if kept is None or kept & set(numbers):
+                lines, shift = printed[cell.first - 1 : numbers[-1]], 1 - cell.first
+                caption, anchor = f"Cell {cell.number}", self._listed(cell.first)
+                yield Listing(caption, lines, anchor, marks, kept, cell.first, shift)
 
     def _printed(self) -> Sequence[str]:
         """The lines without the empty one behind the last newline."""

@@ -1,0 +1,1 @@
+"""The defence: which claim each line of a trainer rests on, shown on its own functions."""

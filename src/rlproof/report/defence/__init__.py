@@ -1,0 +1,1 @@
+"""The defence as text, Markdown, JSON and HTML."""
