@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from rlproof.bind.advantages import AdvantagesImplementation
+from rlproof.bind.children import Child
 from rlproof.bind.extraction import ExtractionImplementation
 from rlproof.bind.gauge import GAUGES, GaugeImplementation
 from rlproof.bind.implementation import Implementation, UnbindableError
@@ -74,6 +75,7 @@ def check(
     objective: str | None = None,
     default: str | None = None,
     examine: Callable[[Seen], None] | None = None,
+    begin: Callable[[], Child] | None = None,
 ) -> FileReport:
     """Judge one script.
 
@@ -84,6 +86,7 @@ def check(
         objective: the declared recipe; the script's own `# rlproof: objective=` comes second.
         default: the recipe of a script that declares none, such as the project's.
         examine: is given what was seen while the script's functions can still be called.
+        begin: starts a child process; a warm one may.
 
     Raises:
         ConfigError: the declared recipe is unknown.
@@ -94,7 +97,7 @@ def check(
     elif not run:
         report = _source_only(script, {t.name: "--no-run was given" for t in script.targets})
     else:
-        with Sandbox(script.source, seconds, functions(script)) as sandbox:
+        with Sandbox(script.source, seconds, functions(script), begin) as sandbox:
             report = _Check(script, sandbox, recipe, examine).report()
     return report.of_cells(script.source.cells)
 

@@ -18,7 +18,7 @@ from rlproof.repair.covers import Cover
 from rlproof.repair.edits.model import ConflictError, Edit, compose
 from rlproof.repair.patch import patch
 from rlproof.repair.search import Found, Group, alternatives, edits_of, search
-from rlproof.repair.verify import Verifier
+from rlproof.repair.verify import Verifier, strong
 
 BUDGET = 120.0
 """Seconds for the search in one file."""
@@ -53,13 +53,13 @@ def repair(
         WriteError: the file changed since it was read.
     """
     raw = files.load(script.source)
-    verifier = Verifier(script, report, codes, seconds, objective, default, budget, MOST)
-    if not verifier.strong(report.findings):
+    if not strong(report.findings, codes):
         return report
-    found = search(verifier)
-    status = _status(found)
-    wanted = offers and status is FixStatus.VERIFIED
-    rivals = alternatives(verifier, found) if wanted else []
+    with Verifier(script, report, codes, seconds, objective, default, budget, MOST) as verifier:
+        found = search(verifier)
+        status = _status(found)
+        wanted = offers and status is FixStatus.VERIFIED
+        rivals = alternatives(verifier, found) if wanted else []
     whole_others = tuple((cover.label, _shown(script, raw, text)) for _, cover, text in rivals)
     others = _others(script, rivals)
     done = edits_of(found)
@@ -104,8 +104,7 @@ def written(script: Script, report: FileReport, codes: frozenset[str]) -> FileRe
     files.replace(raw, raw.edited(whole.text))
     if read(script.source.path).source.text != whole.text:
         raise files.WriteError(f"{shown(script.source.path)}: changed while it was being written")
-    fixed = tuple(f for f in report.findings if f.severity is not Severity.NOTE and f.code in codes)
-    return replace(whole.after, repair=whole, fixed=fixed)
+    return replace(whole.after, repair=whole, fixed=strong(report.findings, codes))
 
 
 def _status(found: Found) -> FixStatus:

@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from time import monotonic
+from types import TracebackType
 
+from rlproof.bind.children import warm_for
 from rlproof.errors import RlproofError
 from rlproof.faults.model import Severity
 from rlproof.judge.check import check
@@ -42,7 +44,10 @@ class Verdict:
 
 
 class Verifier:
-    """Runs versions of one file; each only once, and not more than the budget allows."""
+    """Runs versions of one file; each only once, and not more than the budget allows.
+
+    Use as a context manager: it may keep a process that has the script's libraries.
+    """
 
     def __init__(
         self,
@@ -67,7 +72,20 @@ class Verifier:
         self.faults = list(self.strong(report.findings))
         """Every fault found so far, in the file or in versions of it."""
         self._started = monotonic()
+        self._warm = warm_for(script.source)
         self._known: dict[tuple[str, bool], Verdict | None] = {}
+
+    def __enter__(self) -> Verifier:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        if self._warm:
+            self._warm.__exit__(kind, error, tb)
 
     def learn(self, findings: Iterable[Finding]) -> None:
         """Faults that came to light: what they make wrong may change too."""
@@ -76,9 +94,7 @@ class Verifier:
 
     def strong(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """Errors and warnings among the codes that are asked for."""
-        return tuple(
-            f for f in findings if f.severity is not Severity.NOTE and f.code in self.codes
-        )
+        return strong(findings, self.codes)
 
     def verdict(self, text: str, *, quick: bool = False) -> Verdict | None:
         """Execute a version; None if it is no Python or can't be run.
@@ -114,6 +130,7 @@ class Verifier:
                 objective=self.objective,
                 default=self.default,
                 examine=cases.run,
+                begin=self._warm.start if self._warm else None,
             )
         except RlproofError:
             return None
@@ -142,6 +159,11 @@ class Verifier:
         if cases.passed < cases.total:
             found.append(f"{cases.total - cases.passed} of {cases.total} cases fail")
         return found
+
+
+def strong(findings: Iterable[Finding], codes: frozenset[str]) -> tuple[Finding, ...]:
+    """Errors and warnings among these codes."""
+    return tuple(f for f in findings if f.severity is not Severity.NOTE and f.code in codes)
 
 
 def without_loops(script: Script) -> tuple[Target, ...]:
