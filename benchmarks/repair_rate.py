@@ -1,51 +1,54 @@
-"""How many faults are repaired: the planted case of every page, and what became of it.
+"""How many faulty scripts are repaired and verified: the case corpus, and the seed script.
 
-    python benchmarks/repair_rate.py [CODE…]
+    python benchmarks/repair_rate.py [--seed] [NAME…]
 
-Prints one line per code: its severity, the status of its repair, how many versions were run,
-the seconds, and the edit or the reason. Then the rate over errors and warnings.
+One line a script: the status of its repair, how many versions were run, the cases, the seconds,
+its faults, and why it went no further. Then the rates. `--seed` adds the 127 subsets of the seed
+script's faults; a NAME limits the corpus to cases whose name has it.
 """
 
 import sys
-import tempfile
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from rlproof.faults.model import Severity
-from rlproof.faults.page import page
-from rlproof.faults.registry import catalogue
-from rlproof.judge.check import check
-from rlproof.read.script import read
-from rlproof.repair.fix import repair
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.cases.reading import every
+from tests.support.rates import Outcome, of_case, of_subset, rate
+from tests.support.warm import warm_children
+from tests.test_subsets import LETTERS, SUBSETS
 
 
-def rate(codes: list[str]) -> tuple[int, int]:
-    verified = total = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for code in codes:
-            path = Path(folder, "script.py")
-            path.write_text(page(code).planted, encoding="utf-8")
-            started = time.perf_counter()
-            script = read(str(path))
-            before = check(script)
-            strong = [f for f in before.findings if f.severity is not Severity.NOTE]
-            after = repair(script, before, frozenset(catalogue()))
-            seconds = time.perf_counter() - started
-            finding = next(f for f in after.findings if f.code == code)
-            status, said = "none", "no candidate"
-            if finding.severity is Severity.NOTE:
-                status, said = "note", "a note: nothing is repaired for it"
-            elif finding.fix is not None:
-                status, said = str(finding.fix.status), finding.fix.note or finding.fix.label
-            checks = after.repair.checks if after.repair else 0
-            total += bool(strong)
-            verified += status == "verified"
-            print(
-                f"{code}  {finding.severity:<7}  {status:<9}  {checks:>3}  {seconds:5.1f} s  {said}"
-            )
-    return verified, total
+def outcomes(names: list[str], seed: bool) -> list[Outcome]:
+    """All of them, in order; each is printed when it is there."""
+    cases = [c for c in every() if not names or any(name in c.name for name in names)]
+    found = []
+    with TemporaryDirectory() as folder, warm_children(), ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(of_case, case, Path(folder)) for case in cases]
+        subsets = [s for s in SUBSETS if s != LETTERS] if seed else []
+        running += [pool.submit(of_subset, fixes, Path(folder)) for fixes in subsets]
+        for future in running:
+            if one := future.result():
+                found.append(one)
+                print(line(one), flush=True)
+    return found
+
+
+def line(one: Outcome) -> str:
+    said = f"{one.status:<9}  {one.checks:>3}  {one.cases:>4}  {one.seconds:5.1f} s"
+    return f"{said}  {one.name}: {' '.join(one.codes)}{'; ' if one.why else ''}{one.why}"
+
+
+def table(found: list[Outcome]) -> str:
+    rows = [("one fault", [o for o in found if not o.several])]
+    rows += [("several faults", [o for o in found if o.several])]
+    return "\n".join(
+        f"{name:<14}  {sum(o.verified for o in some):>3} of {len(some):>3}  {rate(some):6.1%}"
+        for name, some in rows
+    )
 
 
 if __name__ == "__main__":
-    done, of = rate(sys.argv[1:] or list(catalogue()))
-    print(f"verified: {done} of {of} errors and warnings")
+    wanted = [a for a in sys.argv[1:] if a != "--seed"]
+    print(table(outcomes(wanted, "--seed" in sys.argv)))

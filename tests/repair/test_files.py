@@ -10,7 +10,7 @@ import pytest
 
 from rlproof.read.source import load as load_source
 from rlproof.repair import files
-from rlproof.repair.files import WriteError
+from rlproof.repair.lines import WriteError
 
 OLD = "x = 1\ny = 2  # kept\nz = 3\n"
 NEW = "x = 1\ny = 4  # kept\nw = 0\nz = 3\n"

@@ -7,25 +7,19 @@ alone keep their very bytes; new ones get the newline of the line before them.
 from __future__ import annotations
 
 import codecs
-import difflib
 import io
 import os
-import re
 import stat
 import tempfile
 import tokenize
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rlproof.errors import RlproofError
-from rlproof.read.source import Source, shown
+from rlproof.read.source import Source, is_notebook, shown
+from rlproof.repair import notebooks
+from rlproof.repair.lines import WriteError, respelled, split
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 _UNKNOWN_TO_ASCII = bytes(range(128)) + b"?" * 128
-
-
-class WriteError(RlproofError):
-    """A repaired file can't be written; the original is untouched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +37,8 @@ class Raw:
         Raises:
             WriteError: the encoding of the file can't express it.
         """
-        whole = self.data.removeprefix(self.mark).decode(self.encoding)
-        old, new = _split(whole), text.split("\n")
-        plain = [line for line, _ in old]
-        out: list[tuple[str, str]] = []
-        matcher = difflib.SequenceMatcher(None, plain, new, autojunk=False)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            if tag == "equal":
-                out += old[i1:i2]
-            else:
-                ends = (_end(old, min(i1 + place, max(i2 - 1, i1))) for place in range(j2 - j1))
-                out += zip(new[j1:j2], ends, strict=True)
-        head = "".join(line + (end or _end(old, 0)) for line, end in out[:-1])
-        result = head + out[-1][0]
+        old = split(self.data.removeprefix(self.mark).decode(self.encoding))
+        result = respelled(old, [line for line, _ in old], text.split("\n"))
         try:
             return self.mark + result.encode(self.encoding)
         except UnicodeEncodeError:
@@ -63,24 +46,10 @@ class Raw:
             raise WriteError(f"{shown(self.path)}: {reason}; the file is untouched") from None
 
 
-def _split(text: str) -> list[tuple[str, str]]:
-    """Lines with their own newline; the last one has none, and may be empty."""
-    found, position = [], 0
-    for match in _NEWLINE.finditer(text):
-        found.append((text[position : match.start()], match[0]))
-        position = match.end()
-    return [*found, (text[position:], "")]
+AnyRaw = Raw | notebooks.RawBook
 
 
-def _end(old: list[tuple[str, str]], at: int) -> str:
-    """The newline of a line, or of the nearest one before it."""
-    for _, end in reversed(old[: at + 1]):
-        if end:
-            return end
-    return next((end for _, end in old if end), "\n")
-
-
-def load(source: Source) -> Raw:
+def load(source: Source) -> AnyRaw:
     """The bytes behind a source, which must still be those that were read.
 
     Raises:
@@ -91,6 +60,8 @@ def load(source: Source) -> Raw:
             data = file.read()
     except OSError as error:
         raise WriteError(f"{shown(source.path)}: can't be read again ({error.strerror})") from None
+    if is_notebook(source.path):
+        return notebooks.load(source, data)
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data.removeprefix(mark)
     ascii_only = mark + body.translate(_UNKNOWN_TO_ASCII)
@@ -115,7 +86,7 @@ def _changed(path: str) -> str:
     return f"{shown(path)}: changed while it was being checked, so it was left alone; run it again"
 
 
-def replace(raw: Raw, data: bytes) -> None:
+def replace(raw: AnyRaw, data: bytes) -> None:
     """Put new bytes in the place of the old ones, whole or not at all.
 
     A link stays a link: what it points at is replaced. Owner (where allowed) and mode are kept.
@@ -138,7 +109,7 @@ def replace(raw: Raw, data: bytes) -> None:
         raise WriteError(f"{name}: can't be written ({error.strerror}); it is untouched") from None
 
 
-def _replace(target: str, raw: Raw, data: bytes, before: os.stat_result) -> None:
+def _replace(target: str, raw: AnyRaw, data: bytes, before: os.stat_result) -> None:
     folder = os.path.dirname(target)
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".rlproof-", suffix=".tmp")
     try:

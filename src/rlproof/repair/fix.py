@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rlproof.bind.sandbox import DEFAULT_SECONDS
@@ -16,6 +16,8 @@ from rlproof.repair import files
 from rlproof.repair.candidates import candidates
 from rlproof.repair.covers import Cover
 from rlproof.repair.edits.model import ConflictError, Edit, compose
+from rlproof.repair.lines import WriteError
+from rlproof.repair.notebooks import RawBook, cells_after, changed_cells
 from rlproof.repair.patch import patch
 from rlproof.repair.search import Found, Group, alternatives, edits_of, search
 from rlproof.repair.verify import Verifier, strong
@@ -103,7 +105,7 @@ def written(script: Script, report: FileReport, codes: frozenset[str]) -> FileRe
     raw = files.load(script.source)
     files.replace(raw, raw.edited(whole.text))
     if read(script.source.path).source.text != whole.text:
-        raise files.WriteError(f"{shown(script.source.path)}: changed while it was being written")
+        raise WriteError(f"{shown(script.source.path)}: changed while it was being written")
     return replace(whole.after, repair=whole, fixed=strong(report.findings, codes))
 
 
@@ -172,7 +174,8 @@ def bytes_of(script: Script, report: FileReport) -> bytes:
     """
     if report.repair is None:
         return b""
-    return file_patch(script.source.path, files.load(script.source), report.repair.text)
+    raw = files.load(script.source)
+    return patch(raw.path, raw.data, raw.edited(report.repair.text))
 
 
 def suggest(script: Script, report: FileReport) -> FileReport:
@@ -195,21 +198,36 @@ def _suggestion(script: Script, edit: Edit) -> Fix | None:
 
 
 def _diff(script: Script, text: str, *edits: Edit) -> str | None:
-    """One edit alone, as text with plain newlines."""
+    """Some edits alone, as text with plain newlines."""
     try:
         made = compose(text, edits)
         ast.parse(made)
     except (ConflictError, SyntaxError, ValueError):
         return None
-    made_raw = patch(script.source.path, text.encode(), made.encode())
-    return made_raw.decode(errors="backslashreplace") or None
+    return _readable(script, text, made) or None
 
 
-def _shown(script: Script, raw: files.Raw, text: str) -> str:
-    """The patch of the whole file as text."""
-    return file_patch(script.source.path, raw, text).decode(raw.encoding, "backslashreplace")
+def _readable(script: Script, before: str, after: str) -> str:
+    """A patch with plain newlines; of a notebook, one of each changed cell."""
+    path, cells = script.source.path, script.source.cells
+    pairs = [(path, before, after)]
+    if cells:
+        now = cells_after(script.source.text, cells, before) or cells
+        pairs = [
+            (f"{path} (cell {number})", _joined(old), _joined(new))
+            for number, old, new in changed_cells(before, now, after)
+        ]
+    made = (patch(name, old.encode(), new.encode()) for name, old, new in pairs)
+    return b"".join(made).decode(errors="backslashreplace")
 
 
-def file_patch(path: str, raw: files.Raw, text: str) -> bytes:
-    """The patch of the whole file in its own encoding."""
-    return patch(path, raw.data, raw.edited(text))
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _shown(script: Script, raw: files.AnyRaw, text: str) -> str:
+    """The patch of the whole file as text; of a notebook that of its cells."""
+    if isinstance(raw, RawBook):
+        raw.edited(text)  # refuse now what could not be written
+        return _readable(script, script.source.text, text)
+    return patch(raw.path, raw.data, raw.edited(text)).decode(raw.encoding, "backslashreplace")

@@ -18,6 +18,7 @@ from rlproof.read.script import script_of
 from rlproof.read.source import Source
 from rlproof.read.targets import Role, Script, Target
 from rlproof.repair.cases import Cases
+from rlproof.repair.notebooks import cells_after
 from rlproof.repair.points import strays
 
 
@@ -184,4 +185,10 @@ def parsed(script: Script, text: str) -> Script | None:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return script_of(Source(script.source.path, text, tree), script.roles)
+    source, cells = script.source, script.source.cells
+    if cells:
+        moved = cells_after(source.text, cells, text)
+        if moved is None:
+            return None
+        cells = moved
+    return script_of(Source(source.path, text, tree, cells), script.roles)

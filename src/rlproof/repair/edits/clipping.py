@@ -54,6 +54,12 @@ def _literal_sides(site: Site, low: str, high: str) -> Iterator[Edit]:
                 changes.append(site.put(node.right, high))
     if changes:
         yield Edit("clip by the range that is given", tuple(changes))
+    for pair in site.everywhere(ast.Tuple):
+        ends = [number(end) for end in pair.elts]
+        if len(ends) == 2 and ends[0] and ends[1] and 0 < ends[0] < 1 < ends[1] < 2:
+            text = f"1 - {low}, 1 + {high}"
+            start, stop = site.span(pair.elts[0])[0], site.span(pair.elts[1])[1]
+            yield Edit("clip by the range that is given", (Change(start, stop, text),))
     changes = []
     for call in site.everywhere(ast.Call):
         if called(call) in {"min", "max"} and Slot.NEW in site.taint(call):
@@ -100,6 +106,29 @@ def ordered(site: Site) -> Iterator[Edit]:
             changes = [change for change in renames if change is not None]
             if changes:
                 yield Edit(label, tuple(changes))
+    yield from _other_side(site)
+
+
+def _other_side(site: Site) -> Iterator[Edit]:
+    """Two bounds on one side of 1, or the upper one named first: `lo, hi = 1 + e, 1 - e`."""
+    label = "clip between the lower and the upper bound"
+    for node in site.near(ast.expr):
+        ends: list[ast.expr] = []
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2:
+            ends = node.elts
+        elif isinstance(node, ast.Call) and called(node) in CLIPPERS:
+            ends = [*node.args, *(k.value for k in node.keywords)][-2:]
+        if len(ends) != 2 or None in map(_side, ends):
+            continue
+        if [_side(end) for end in ends] == ["min", "max"]:
+            one, two = ends
+            swapped = (site.put(one, site.source(two)), site.put(two, site.source(one)))
+            yield Edit(label, swapped)
+        for end, old, new, wanted in zip(ends, "+-", "-+", ("max", "min"), strict=True):
+            if isinstance(end, ast.BinOp) and _side(end) != wanted:
+                change = site.operator(end, old, new)
+                if change:
+                    yield Edit(label, (change,))
 
 
 def _side(bound: ast.expr) -> str | None:

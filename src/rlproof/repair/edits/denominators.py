@@ -61,6 +61,27 @@ def _array_mask(site: Site) -> str | None:
     return site.name_of(Slot.MASK)
 
 
+def by_budget(site: Site) -> Iterator[Edit]:
+    """`… / (n * x.shape[1])` to the budget that is given: `… / (n * max_tokens)`."""
+    budget = site.name_of(Slot.WIDTH)
+    for node in _divisions(site):
+        for inner in ast.walk(node.right):
+            if budget and isinstance(inner, ast.expr) and is_width(inner):
+                yield Edit("divide by the constant that is given", (site.put(inner, budget),))
+
+
+def constant(site: Site) -> Iterator[Edit]:
+    """`x.sum() / mask.sum()` to `x.sum() / (len(x) * max_tokens)`, where a budget is given."""
+    budget = site.name_of(Slot.WIDTH)
+    for node in _divisions(site):
+        root = getattr(getattr(node.left, "func", None), "value", None)
+        sums = isinstance(node.left, ast.Call) and called(node.left) == "sum"
+        if budget and sums and isinstance(root, ast.Name):
+            if Slot.MASK in site.taint(node.right):
+                text = f"(len({root.id}) * {budget})"
+                yield Edit("divide by the constant that is given", (site.put(node.right, text),))
+
+
 def token_mean(site: Site) -> Iterator[Edit]:
     """`(x.sum(1) / n).mean()` to `x.sum() / n_all`: every token of the batch weighs the same."""
     for node in site.nodes(ast.Call):

@@ -81,6 +81,27 @@ def _in_brackets(site: Site, node: ast.expr) -> bool:
     return site.text[:start].endswith("(") and site.text[stop:].startswith(")")
 
 
+def as_k3_metric(site: Site) -> Iterator[Edit]:
+    """The same in an estimate that is only looked at; a sum of named gaps is one of k3."""
+    for node in meetings(site, Slot.NEW, Slot.REF, everywhere=True):
+        if isinstance(node.op, ast.Sub):
+            turned = Slot.REF in site.taint(node.left)
+            one, two = (node.left, node.right) if turned else (node.right, node.left)
+            gap = f"{bracketed(site, one)} - {bracketed(site, two)}"
+            text = f"{site.exp}({gap}) - ({gap}) - 1"
+            label = "log the k3 estimator"
+            yield Edit(label, (site.put(node, f"({text})"), *site.needs_math))
+            yield Edit(label, (site.put(node, text), *site.needs_math))
+    for call, inner in reductions(site):
+        if isinstance(inner, ast.Name) and {Slot.NEW, Slot.REF} <= site.taint(inner):
+            for sign in ("", "-"):
+                gap = f"{sign}{inner.id}"
+                minus = f"+ {inner.id}" if sign else f"- {inner.id}"
+                text = f"({site.exp}({gap}) {minus} - 1)"
+                yield Edit("log the k3 estimator", (site.put(inner, text),))
+            del call
+
+
 def to_reference(site: Site) -> Iterator[Edit]:
     """The old log-probs in the penalty to those of the reference."""
     names = {

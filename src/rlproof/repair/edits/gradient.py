@@ -22,7 +22,7 @@ def attached(site: Site) -> Iterator[Edit]:
         if isinstance(inner, ast.expr):
             yield Edit("let the gradient through", (_unwrapped(site, node, inner),))
     yield from _without_data(site)
-    yield from _blocks(site)
+    yield from blocks(site)
 
 
 def _without_data(site: Site) -> Iterator[Edit]:
@@ -40,7 +40,7 @@ def _unwrapped(site: Site, node: ast.expr, inner: ast.expr) -> Change:
     return site.put(node, text if is_simple(inner) or whole else f"({text})")
 
 
-def _blocks(site: Site) -> Iterator[Edit]:
+def blocks(site: Site) -> Iterator[Edit]:
     """`with torch.no_grad():` around a part of the loss: its statements move out."""
     for node in site.everywhere(ast.With):
         calls = [item.context_expr for item in node.items]

@@ -14,7 +14,7 @@ from rlproof.read.targets import body_without_doc
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site
 
-_STATISTICS = {"mean", "std", "var", "median", "nanmean", "nanstd"}
+STATISTICS = {"mean", "std", "var", "median", "nanmean", "nanstd"}
 _FLAT = {"ravel", "flatten", "reshape", "view"}
 
 
@@ -109,7 +109,7 @@ def _along_axis(site: Site, size: str) -> Iterator[Edit]:
 
 def _statistics(site: Site, arguments: str) -> Iterator[Change]:
     for call in site.everywhere(ast.Call):
-        if called(call) in _STATISTICS and Slot.REWARDS in site.taint(call):
+        if called(call) in STATISTICS and Slot.REWARDS in site.taint(call):
             if not any(k.arg in {"axis", "dim"} for k in call.keywords):
                 root = getattr(call.func, "value", None)
                 module = isinstance(root, ast.Name) and root.id in site.imports
@@ -126,7 +126,7 @@ def _shaped(site: Site, rewards: str, shaped: str) -> Iterator[Change]:
     assert site.function is not None
     for node in body_without_doc(site.function):
         if isinstance(node, ast.Assign) and site.taint(node.value) == {Slot.REWARDS}:
-            converts = isinstance(node.value, ast.Call) and called(node.value) not in _STATISTICS
+            converts = isinstance(node.value, ast.Call) and called(node.value) not in STATISTICS
             if converts:
                 stop = site.span(node.value)[1]
                 yield Change(stop, stop, shaped)
@@ -159,7 +159,7 @@ def along_members(site: Site) -> Iterator[Edit]:
     """`axis=0` to `axis=1, keepdims=True`."""
     axis, keep = site.axis
     for call in site.near(ast.Call):
-        if called(call) not in _STATISTICS:
+        if called(call) not in STATISTICS:
             continue
         kept = any(k.arg == keep for k in call.keywords)
         tail = "" if kept else f", {keep}=True"

@@ -19,10 +19,41 @@ BOTH = frozenset({"MSK001", "MSK002"})
 
 def left_out(site: Site) -> Iterator[Edit]:
     """Padding neither summed nor counted."""
+    yield from _positive(site)
+    yield from guard_first(site)
     yield from _skipped(site)
     yield from _filtered(site)
     yield from _averages(site)
     yield from _summands(site)
+
+
+def _positive(site: Site) -> Iterator[Edit]:
+    """`mask >= 0`, which is true of padding too, to `mask > 0`."""
+    for node in site.everywhere(ast.Compare):
+        if site.taint(node.left) == {Slot.MASK} and isinstance(node.ops[0], ast.GtE):
+            start, stop = site.span(node.left)[1], site.span(node.comparators[0])[0]
+            text = site.text[start:stop].replace(">=", ">")
+            yield Edit("only real tokens", (Change(start, stop, text),), BOTH)
+
+
+def guard_first(site: Site) -> Iterator[Edit]:
+    """`if not keep: continue` to the head of its loop, before what is added up."""
+    for loop in site.everywhere(ast.For):
+        for place, step in enumerate(loop.body):
+            match step:
+                case ast.If(test=ast.UnaryOp(op=ast.Not()), body=[ast.Continue()], orelse=[]):
+                    stored = {
+                        n.id
+                        for other in loop.body[:place]
+                        for n in ast.walk(other)
+                        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                    }
+                    used = {n.id for n in ast.walk(step.test) if isinstance(n, ast.Name)}
+                    if place and not stored & used and site.alone(step):
+                        start, stop = site.lines(step)
+                        first = site.lines(loop.body[0])[0]
+                        moved = Change(first, first, site.text[start:stop])
+                        yield Edit("skip padding first", (moved, site.drop(step)))
 
 
 def _loop(site: Site) -> ast.For | None:
@@ -352,6 +383,7 @@ def same_mask(site: Site) -> Iterator[Edit]:
             for name in masks:
                 if name != inner.id:
                     yield Edit("count what is added up", (site.put(inner, name),))
+    yield from _joined(site)
     for node in site.everywhere(ast.BinOp):
         if isinstance(node.op, ast.Mult) and isinstance(node.right, ast.Name):
             for name in masks:
@@ -361,6 +393,21 @@ def same_mask(site: Site) -> Iterator[Edit]:
                     and Slot.NEW in site.taint(node)
                 ):
                     yield Edit("use one mask", (site.put(node.right, name),))
+
+
+def _joined(site: Site) -> Iterator[Edit]:
+    """The divisor counts the mask that others were joined to: `kept = keep & other`."""
+    joined = [
+        target.id
+        for node in site.everywhere(ast.Assign)
+        if isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Mult | ast.BitAnd)
+        and Slot.MASK in site.taint(node.value) and Slot.NEW not in site.taint(node.value)
+        for target in node.targets if isinstance(target, ast.Name)
+    ]  # fmt: skip
+    for call, inner in reductions(site):
+        if isinstance(inner, ast.Name) and _in_divisor(site, call):
+            for name in joined:
+                yield Edit("count what is added up", (site.put(inner, name),))
 
 
 def given(site: Site) -> Iterator[Edit]:

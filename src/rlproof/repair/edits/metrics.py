@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from rlproof.read.landmarks import CLIPPERS, called
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role
+from rlproof.repair.edits.denominators import at_least_one
+from rlproof.repair.edits.loops import bindings
 from rlproof.repair.edits.masking import left_out
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site, is_simple, reductions
@@ -55,9 +57,34 @@ def over_mask(site: Site) -> Iterator[Edit]:
         return
     yield from left_out(site)
     for call, inner in reductions(site):
+        if called(call) == "mean" and Slot.MASK in site.taint(inner):
+            stop = site.span(call.func)[1]
+            count = at_least_one(site, f"{mask}.sum()")
+            whole = site.source(call)[: stop - len("mean") - site.span(call)[0]]
+            text = f"{whole}sum{site.text[stop : site.span(call)[1]]} / {count}"
+            yield Edit("average over real tokens", (site.put(call, text),))
+    yield from _entries(site, mask)
+    for call, inner in reductions(site):
         if called(call) == "mean" and Slot.MASK not in site.taint(inner):
             text = f"({site.source(inner)} * {mask}).sum() / {mask}.sum()"
             yield Edit("average over real tokens", (site.put(call, text),))
+
+
+def _entries(site: Site, mask: str) -> Iterator[Edit]:
+    """`sum(len(row) for row in mask)` to `sum(sum(row) for row in mask)`; `seen += 1` likewise."""
+    for node in site.everywhere(ast.GeneratorExp):
+        walk = node.generators[0]
+        match node.elt:
+            case ast.Call(func=ast.Name(id="len") as name, args=[ast.Name()]):
+                if site.source(walk.iter) == mask:
+                    yield Edit("count real tokens", (site.put(name, "sum"),))
+    for loop in site.everywhere(ast.For):
+        for target, source in bindings(loop):
+            if isinstance(target, ast.Name) and site.taint(source) == {Slot.MASK}:
+                for step in loop.body:
+                    match step:
+                        case ast.AugAssign(value=ast.Constant(value=1 | 1.0) as one):
+                            yield Edit("count real tokens", (site.put(one, target.id),))
 
 
 def minus(site: Site) -> Iterator[Edit]:
@@ -84,9 +111,13 @@ def both_sides(site: Site) -> Iterator[Edit]:
     clip = site.name_of(Slot.CLIP)
     for node in site.everywhere(ast.Compare):
         bound = node.comparators[0]
-        if clip is None or len(node.ops) != 1 or not isinstance(bound, ast.BinOp):
+        if clip is None or len(node.ops) != 1:
             continue
-        if Slot.NEW in site.taint(node.left):
+        signed = isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Sub)
+        if signed and Slot.NEW in site.taint(node.left) and not isinstance(bound, ast.BinOp):
+            absolute = "abs" if site.arrays is None else f"{site.arrays}.abs"
+            yield Edit("count both sides", site.wrap(node.left, f"{absolute}(", ")"))
+        if Slot.NEW in site.taint(node.left) and isinstance(bound, ast.BinOp):
             absolute = "abs" if site.arrays is None else f"{site.arrays}.abs"
             text = f"{absolute}({site.source(node.left)} - 1) > {clip}"
             yield Edit("count both sides", (site.put(node, text),))

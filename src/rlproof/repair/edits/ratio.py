@@ -46,6 +46,15 @@ def swap_old(site: Site) -> Iterator[Edit]:
         yield swapped(site, node, "turn the difference round")
 
 
+def to_old(site: Site) -> Iterator[Edit]:
+    """`exp(new - ref)` to `exp(new - old)`, where the log-probs of the rollout are given."""
+    old = site.name_of(Slot.OLD)
+    for node in meetings(site, Slot.NEW, Slot.REF):
+        for side in (node.left, node.right):
+            if old and isinstance(side, ast.Name) and site.taint(side) == {Slot.REF}:
+                yield Edit("divide by the policy that sampled", (site.put(side, old),))
+
+
 def per_token(site: Site) -> Iterator[Edit]:
     """Take out the sum over tokens inside the ratio."""
     for call, inner in reductions(site):

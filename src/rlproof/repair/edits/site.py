@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from typing import TypeVar
 
@@ -11,8 +12,15 @@ from rlproof.judge.findings import Finding
 from rlproof.read.anatomy import labels
 from rlproof.read.flow import Flow, Taint
 from rlproof.read.landmarks import called, surrogate_of
-from rlproof.read.names import Slot
-from rlproof.read.targets import FunctionNode, Script, Target, module_functions
+from rlproof.read.names import Slot, bare_slot, objective_slot, token_slot
+from rlproof.read.targets import (
+    FunctionNode,
+    Parameter,
+    Role,
+    Script,
+    Target,
+    module_functions,
+)
 from rlproof.repair.edits.model import Change
 
 N = TypeVar("N", bound=ast.AST)
@@ -35,7 +43,18 @@ class Site:
         self.target: Target | None = next((t for t in script.targets if t.name == name), None)
         self.function: FunctionNode | None = self.target.node if self.target else None
         self.function = self.function or functions.get(name)
+        self.function = self.function or enclosing(script.source.tree, finding.place.line)
         self.functions = functions
+        self.elsewhere = False
+        """Whether this is a helper: the finding's lines are not in it, so any line may be wrong."""
+
+    def at(self, target: Target) -> Site:
+        """The same finding, looked for in another function: a helper that this one calls."""
+        made = copy(self)
+        made.target, made.function, made.elsewhere = target, target.node, True
+        for name in ("flow", "surrogate", "arrays", "exp"):
+            made.__dict__.pop(name, None)
+        return made
 
     # --- offsets ------------------------------------------------------------------------------
 
@@ -138,6 +157,8 @@ class Site:
 
     def nodes(self, kind: type[N]) -> list[N]:
         """Nodes of one kind in the lines of the finding, outer ones first."""
+        if self.elsewhere:
+            return self.everywhere(kind)
         place = self.finding.place
         return [
             node
@@ -166,9 +187,12 @@ class Site:
         return min(holders, key=lambda s: (s.end_lineno or 0) - s.lineno, default=None)
 
     def name_of(self, slot: Slot) -> str | None:
-        """The parameter that plays a part."""
+        """The parameter that plays a part, as the script writes it: `self.clip_eps`."""
         parameter = self.target.parameter(slot) if self.target else None
-        return parameter.name if parameter else None
+        if parameter is None or self.target is None or self.target.origin is None:
+            return parameter.name if parameter else None
+        spelt = (n for n in self.everywhere(ast.Name) if n.id == parameter.name)
+        return next((self.source(node) for node in spelt if hasattr(node, "lineno")), None)
 
     def definition_of(self, name: str) -> ast.expr | None:
         """What a local variable is given, where that happens exactly once."""
@@ -253,6 +277,46 @@ class Site:
             "" if line <= len(body) and isinstance(body[0], ast.Import | ast.ImportFrom) else "\n"
         )
         return (Change(start, start, f"import math\n{blank}"),)
+
+
+def enclosing(tree: ast.Module, line: int) -> FunctionNode:
+    """The innermost function around a line; the module's own statements as one, if none is."""
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, FunctionNode) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    if around:
+        return max(around, key=lambda node: node.lineno)
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return ast.FunctionDef("<module>", nothing, tree.body or [ast.Pass()], [], lineno=1)
+
+
+def helpers(site: Site) -> Iterator[Target]:
+    """Functions that a function calls, and those that these call: parameters by their names.
+
+    Methods count, by their last name.
+    """
+    known: dict[str, FunctionNode] = {}
+    for node in ast.walk(site.script.source.tree):
+        if isinstance(node, FunctionNode):
+            known[node.name] = node
+    own = enclosing(site.script.source.tree, site.finding.place.line)
+    seen, left = {own.name}, [own, *([site.function] if site.function else [])]
+    while left:
+        for call in ast.walk(left.pop(0)):
+            name = called(call) if isinstance(call, ast.Call) else ""
+            if name in known and name not in seen:
+                seen.add(name)
+                left.append(known[name])
+                yield Target(Role.LOSS, known[name], _parameters(known[name]))
+
+
+def _parameters(function: FunctionNode) -> tuple[Parameter, ...]:
+    args = function.args
+    names = [arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
+    slots = ((n, objective_slot(n) or bare_slot(n) or token_slot(n)) for n in names)
+    return tuple(Parameter(name, slot, True) for name, slot in slots)
 
 
 def is_simple(node: ast.expr) -> bool:

@@ -152,13 +152,15 @@ def advantage_inside(site: Site) -> Iterator[Edit]:
     for node in site.nodes(ast.BinOp):
         if not isinstance(node.op, ast.Mult):
             continue
-        for choice, adv in ((node.left, node.right), (node.right, node.left)):
+        for side, adv in ((node.left, node.right), (node.right, node.left)):
+            choice = side.operand if isinstance(side, ast.UnaryOp) else side
             picks = isinstance(choice, ast.Call) and called(choice) in {"min", "minimum", "fmin"}
             if picks and isinstance(choice, ast.Call) and len(choice.args) == 2:
                 if Slot.ADVANTAGES in site.taint(adv) and Slot.NEW not in site.taint(adv):
                     factor = bracketed(site, adv)
                     one, two = (f"{bracketed(site, arg)} * {factor}" for arg in choice.args)
                     text = f"{site.source(choice.func)}({one}, {two})"
+                    text = text if choice is side else f"-{text}"
                     yield Edit("multiply before the choice", (site.put(node, text),))
 
 

@@ -174,7 +174,8 @@ def last_axis(site: Site) -> Iterator[Edit]:
     wanted = _NORMALISERS | {"sum", "max", "amax"}
     changes: list[Change] = []
     for call in site.everywhere(ast.Call):
-        if called(call) in wanted and Slot.LOGITS in site.taint(call):
+        scores = Slot.LOGITS in site.taint(call) or called(call) in _NORMALISERS
+        if called(call) in wanted and scores:
             axes = [k.value for k in call.keywords if k.arg in {"dim", "axis"}]
             if len(call.args) > 1 or _scored(site, call) is not None:
                 axes += [a for a in call.args[-1:] if isinstance(number(a), int)]

@@ -22,6 +22,14 @@ def hoisted(site: Site) -> Iterator[Edit]:
         and statement is not None
         and any(inner is statement for inner in node.body)
     ]
+    if statement is not None and not loops:  # alone in `with torch.no_grad():`
+        around = [w for w in site.everywhere(ast.With) if w.body == [statement]]
+        statement = around[0] if around else statement
+        loops = [
+            node
+            for node in site.everywhere(ast.For)
+            if any(inner is statement for inner in node.body)
+        ]
     if statement is None or not loops or not site.alone(statement):
         return
     loop = max(loops, key=lambda node: node.lineno)
@@ -139,7 +147,7 @@ def descending(site: Site) -> Iterator[Edit]:
         if isinstance(node.op, ast.Add) and isinstance(node.value, ast.BinOp):
             start, stop = site.span(node.target)[1], site.span(node.value)[0]
             at = site.text.find("+=", start, stop)
-            if at >= 0 and _is_step(node.value):
+            if at >= 0 and is_step(node.value):
                 yield Edit(label, (Change(at, at + 2, "-="),))
     yield from _difference(site)
     yield from _minimised(site)
@@ -149,7 +157,7 @@ def _difference(site: Site) -> Iterator[Edit]:
     """`theta + lr * grad` to `theta - lr * grad`."""
     label = "go down the loss"
     for node in site.near(ast.BinOp):
-        if isinstance(node.op, ast.Add) and _is_step(node.right):
+        if isinstance(node.op, ast.Add) and is_step(node.right):
             change = site.operator(node, "+", "-")
             if change:
                 yield Edit(label, (change,))
@@ -163,7 +171,7 @@ def _minimised(site: Site) -> Iterator[Edit]:
             yield Edit(label, (site.put(node.value, "False"),))
 
 
-def _is_step(node: ast.expr) -> bool:
+def is_step(node: ast.expr) -> bool:
     """A product with a learning rate."""
     names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
     rate = any(set(words(n)) & {"lr", "rate", "eta", "alpha", "step"} for n in names)
