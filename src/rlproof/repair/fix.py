@@ -19,6 +19,7 @@ from rlproof.repair.edits.model import ConflictError, Edit, compose
 from rlproof.repair.lines import WriteError
 from rlproof.repair.notebooks import RawBook, cells_after, changed_cells
 from rlproof.repair.patch import patch
+from rlproof.repair.points import key, plain
 from rlproof.repair.search import Found, Group, alternatives, edits_of, search
 from rlproof.repair.verify import Verifier, strong
 
@@ -65,7 +66,7 @@ def repair(
     whole_others = tuple((cover.label, _shown(script, raw, text)) for _, cover, text in rivals)
     others = _others(script, rivals)
     done = edits_of(found)
-    left = {(f.code, f.place.function) for f in found.verdict.left} if found.verdict else set()
+    left = {key(f) for f in found.verdict.left} if found.verdict else set()
     annotated = tuple(
         _annotated(script, finding, codes, done, left, status, others)
         for finding in _with_suggestions(script, report)
@@ -132,13 +133,13 @@ def _annotated(
     others: dict[tuple[str, str], tuple[str, str]],
 ) -> Finding:
     """A finding with what became of it in the set that was found."""
-    gone = (finding.code, finding.place.function) not in left
+    gone = key(finding) not in left
     if finding.severity is Severity.NOTE or finding.code not in codes or not gone:
         return finding
     if status is FixStatus.SUGGESTED:
         return finding
     for text, edit in done:
-        if edit.function == finding.place.function and finding.code in edit.covers:
+        if plain(edit.function) == plain(finding.place.function) and finding.code in edit.covers:
             rival = others.get((finding.place.function, finding.code))
             also = (rival,) if rival else ()
             diff = _diff(script, text, edit) or ""

@@ -7,6 +7,7 @@ repair may move are listed here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from math import isclose
 
@@ -30,7 +31,7 @@ MOVES: dict[str, set[str]] = {
     "ADV011": _SCALE,
     "ADV012": {"baseline", *_SCALE},
     "ADV013": {"baseline", *_SCALE},
-    "ADV015": {"sign", "baseline", "factor", "eps", "eps_place"},
+    "ADV015": {"sign", "baseline", *_SCALE},
     "ADV016": {"baseline", *_SCALE},
     "ADV017": _SCALE,
     "AGG004": _SLOTS,
@@ -57,9 +58,16 @@ MOVES: dict[str, set[str]] = {
     "SUR011": _SLOTS,
     "SUR012": {"ratio", "surrogate"},
     "SUR013": {"surrogate"},
+    "SUR016": {"ratio_to", "ratio", *_BOUNDS},
 }
-_ANY = {"SUR014", "SUR015", "LGP002", "LGP003", "LGP004", "LGP005", "LGP006", "LOP012", "MET004"}
+_SCORING = {
+    "LGP001", "LGP002", "LGP003", "LGP004", "LGP005", "LGP006", "LGP007", "LGP008", "LGP009",
+    "LGP010", "MSK009", "MSK013",
+}  # fmt: skip
+"""Faults of log-probs, which the functions that call the faulty one have as well."""
+_ANY = {"SUR014", "SUR015", "LOP012", "MET004"} | _SCORING
 """Their values are those of no point at all, or each of their axes is wrong at once."""
+_LINE = re.compile(r", line \d+")
 _SIGNED = {"surrogate_weight", "divergence_weight"}
 Point = Mapping[str, str | float]
 
@@ -68,18 +76,34 @@ def strays(before: FileReport, after: FileReport, faults: Iterable[Finding]) -> 
     """Functions whose point moved along an axis that no fault of theirs allows."""
     codes: dict[str, set[str]] = {}
     for finding in faults:
-        codes.setdefault(finding.place.function, set()).add(finding.code)
-    now = {target.name: target.objective for target in after.targets}
+        codes.setdefault(plain(finding.place.function), set()).add(finding.code)
+    scoring = set().union(*codes.values()) & _SCORING
+    now = {plain(target.name): target.objective for target in after.targets}
     return [
         target.name
         for target in before.targets
         if not _kept(
             target.objective,
-            now.get(target.name, {}),
-            codes.get(target.name, set()),
+            now.get(plain(target.name), {}),
+            codes.get(plain(target.name), set())
+            | (scoring if target.role == "log-probs" else set()),
             target.role == "loss",
         )
     ]
+
+
+def _of_role(role: str) -> set[str]:
+    return _SCORING if role == "log-probs" else set()
+
+
+def plain(name: str) -> str:
+    """The name of an inline loss or inline advantages without its line, which an edit may move."""
+    return _LINE.sub("", name)
+
+
+def key(finding: Finding) -> tuple[str, str]:
+    """What makes two findings in two versions of a file the same: code and function."""
+    return finding.code, plain(finding.place.function)
 
 
 def _kept(before: Point, after: Point, codes: set[str], trains: bool) -> bool:

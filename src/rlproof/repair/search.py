@@ -18,6 +18,7 @@ from rlproof.read.targets import Role
 from rlproof.repair.candidates import candidates
 from rlproof.repair.covers import Cover, covers, rivals
 from rlproof.repair.edits.model import ConflictError, Edit, compose
+from rlproof.repair.points import key, plain
 from rlproof.repair.verify import SearchStopped, Verdict, Verifier, parsed
 
 _ROUNDS = 4
@@ -81,7 +82,7 @@ def _better(verdict: Verdict, before: Sequence[Finding]) -> bool:
 
     Faults that come to light behind a crash don't count against it.
     """
-    known = {(f.code, f.place.function) for f in before}
+    known = {key(f) for f in before}
     still = _still(verdict, known)
     return not verdict.problems and (verdict.accepted or len(still) < len(known))
 
@@ -97,7 +98,7 @@ def _round(verifier: Verifier, text: str, left: Sequence[Finding]) -> tuple[Step
                 tried.append((verdict, [group.chosen for group in groups]))
             if verdict is not None and verdict.accepted:
                 return step, verdict
-    known = {(f.code, f.place.function) for f in left}
+    known = {key(f) for f in left}
     fit = [(v, chosen) for v, chosen in tried if not v.problems]
     if not fit:
         return step, None
@@ -112,7 +113,7 @@ Tried = tuple[Verdict, list[Cover | None]]
 
 def _still(verdict: Verdict, known: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """Which of these faults, by code and function, are left."""
-    return {(f.code, f.place.function) for f in verdict.left} & known
+    return {key(f) for f in verdict.left} & known
 
 
 def _cheapest(
@@ -180,8 +181,8 @@ def _together(verifier: Verifier, text: str, groups: Sequence[Group]) -> Verdict
 
 def _is_wrong(group: Group, verdict: Verdict) -> bool:
     """Whether this function still has a fault, or computes something else now."""
-    still = any(f.place.function == group.function for f in verdict.left)
-    return still or any(group.function in problem for problem in verdict.problems)
+    still = any(plain(f.place.function) == plain(group.function) for f in verdict.left)
+    return still or any(plain(group.function) in problem for problem in verdict.problems)
 
 
 def _improve(verifier: Verifier, text: str, group: Group) -> None:
@@ -194,7 +195,7 @@ def _improve(verifier: Verifier, text: str, group: Group) -> None:
         if not _is_wrong(group, verdict):
             group.chosen = cover
             return
-        left = len(_still(verdict, {(f.code, group.function) for f in group.findings}))
+        left = len(_still(verdict, {key(f) for f in group.findings}))
         if not verdict.problems and (best is None or left < best[0]):
             best = (left, cover)
     group.chosen = _part(verifier, text, group) or (best[1] if best else None)

@@ -19,7 +19,7 @@ from rlproof.read.source import Source
 from rlproof.read.targets import Role, Script, Target
 from rlproof.repair.cases import Cases
 from rlproof.repair.notebooks import cells_after
-from rlproof.repair.points import strays
+from rlproof.repair.points import key, plain, strays
 
 
 class SearchStopped(Exception):  # noqa: N818 (nothing went wrong)
@@ -143,19 +143,18 @@ class Verifier:
         if quick:
             kept = {t.name for t in before.targets if t.role != Role.TRAIN}
             before = replace(before, targets=tuple(t for t in before.targets if t.name in kept))
-        found = [f"{name} computes something else" for name in
-                 strays(before, report, self.faults)]  # fmt: skip
-        known = {skip.check for skip in self.report.skipped}
-        found += [f"{s.check}: {s.reason}" for s in report.skipped if s.check not in known]
+        found = [
+            f"{plain(name)} computes something else" for name in strays(before, report, self.faults)
+        ]
+        known = {plain(skip.check) for skip in self.report.skipped}
+        found += [f"{s.check}: {s.reason}" for s in report.skipped if plain(s.check) not in known]
         if not quick and report.checked < self.report.checked:
             found.append("fewer functions can be judged")
-        others = {(f.code, f.place.function) for f in self.report.findings}
+        others = {key(f) for f in self.report.findings}
         found += [
             f"{f.code} in {f.place.function} is new"
             for f in report.findings
-            if f.severity is not Severity.NOTE
-            and f.code not in self.codes
-            and (f.code, f.place.function) not in others
+            if f.severity is not Severity.NOTE and f.code not in self.codes and key(f) not in others
         ]
         if cases.passed < cases.total:
             found.append(f"{cases.total - cases.passed} of {cases.total} cases fail")
@@ -174,7 +173,7 @@ def without_loops(script: Script) -> tuple[Target, ...]:
 
 def names(script: Script) -> list[tuple[str, str]]:
     """Role and name of every target."""
-    return [(str(target.role), target.name) for target in script.targets]
+    return [(str(target.role), plain(target.name)) for target in script.targets]
 
 
 def parsed(script: Script, text: str) -> Script | None:

@@ -9,7 +9,7 @@ from rlproof.read.names import Slot
 from rlproof.read.parameters import number
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.ratio import meetings, swapped
-from rlproof.repair.edits.site import Site, bracketed, reductions
+from rlproof.repair.edits.site import Site, bracketed, reductions, unwrapped
 
 
 def added(site: Site) -> Iterator[Edit]:
@@ -18,6 +18,11 @@ def added(site: Site) -> Iterator[Edit]:
         if isinstance(node.op, ast.Sub) and _is_penalty(site, node.right):
             change = site.operator(node, "-", "+")
             if change and Slot.REF not in site.taint(node.left):
+                yield Edit("add the penalty", (change,))
+        taken = isinstance(node.op, ast.Add) and _is_penalty(site, node.right)
+        if taken and Slot.ADVANTAGES in site.taint(node.left):  # `-(surrogate + beta * kl)`
+            change = site.operator(node, "+", "-")
+            if change:
                 yield Edit("add the penalty", (change,))
     yield from _added_up(site)
     yield from _without_minus(site)
@@ -37,7 +42,7 @@ def _without_minus(site: Site) -> Iterator[Edit]:
     """`-kl` to `kl`."""
     for node in site.everywhere(ast.UnaryOp):
         if isinstance(node.op, ast.USub) and Slot.REF in site.taint(node.operand):
-            yield Edit("take out the minus", (site.put(node, site.source(node.operand)),))
+            yield Edit("take out the minus", (unwrapped(site, node, node.operand),))
 
 
 def _is_penalty(site: Site, node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rlproof.read.landmarks import called
 from rlproof.read.names import Slot
 from rlproof.repair.edits.model import Change, Edit
-from rlproof.repair.edits.site import Site, is_simple
+from rlproof.repair.edits.site import Site, unwrapped
 
 _CUTS = {"detach", "stop_gradient", "stop_grad"}
 
@@ -20,7 +20,7 @@ def attached(site: Site) -> Iterator[Edit]:
             continue
         inner = node.args[0] if node.args else getattr(node.func, "value", None)
         if isinstance(inner, ast.expr):
-            yield Edit("let the gradient through", (_unwrapped(site, node, inner),))
+            yield Edit("let the gradient through", (unwrapped(site, node, inner),))
     yield from _without_data(site)
     yield from blocks(site)
 
@@ -29,15 +29,7 @@ def _without_data(site: Site) -> Iterator[Edit]:
     """`x.data` to `x`."""
     for node in site.everywhere(ast.Attribute):
         if node.attr == "data" and Slot.NEW in site.taint(node):
-            yield Edit("let the gradient through", (_unwrapped(site, node, node.value),))
-
-
-def _unwrapped(site: Site, node: ast.expr, inner: ast.expr) -> Change:
-    """Brackets that served the method only go with it where the whole statement is this value."""
-    text = site.source(inner)
-    statement = site.flow.statement.get(node)
-    whole = getattr(statement, "value", None) is node
-    return site.put(node, text if is_simple(inner) or whole else f"({text})")
+            yield Edit("let the gradient through", (unwrapped(site, node, node.value),))
 
 
 def blocks(site: Site) -> Iterator[Edit]:

@@ -9,7 +9,7 @@ from rlproof.read.landmarks import called
 from rlproof.read.names import Slot, words
 from rlproof.read.parameters import number
 from rlproof.repair.edits.model import Change, Edit
-from rlproof.repair.edits.site import Site, bracketed, is_simple
+from rlproof.repair.edits.site import Site, bracketed, is_simple, unwrapped
 
 _SPREADS = {"std", "pstdev", "stdev", "nanstd", "var", "pvariance", "variance"}
 DEFAULT_EPS = "1e-6"
@@ -164,7 +164,7 @@ def _without_minus(site: Site) -> Iterator[Edit]:
     """`-(r - baseline)` to `r - baseline`."""
     for node in site.everywhere(ast.UnaryOp):
         if isinstance(node.op, ast.USub) and Slot.REWARDS in site.taint(node.operand):
-            yield Edit("take out the minus", (site.put(node, site.source(node.operand)),))
+            yield Edit("take out the minus", (unwrapped(site, node, node.operand),))
 
 
 def centred_only(site: Site) -> Iterator[Edit]:

@@ -117,7 +117,8 @@ def log_of_softmax(site: Site) -> Iterator[Edit]:
 def of_the_token(site: Site) -> Iterator[Edit]:
     """`log_probs.max(dim=-1).values` to the log-prob of the token that was sampled."""
     tokens = site.name_of(Slot.TOKENS) or site.name_of(Slot.LABELS)
-    if tokens is None or site.arrays is None:
+    is_torch = any(name.startswith("torch") for name in site.imports.values())
+    if tokens is None or not (is_torch or site.arrays):
         return
     for node in site.near(ast.expr):
         inner = getattr(node, "value", None)
@@ -130,7 +131,7 @@ def of_the_token(site: Site) -> Iterator[Edit]:
         for index in (f"{tokens}[:, 1:]", tokens):
             text = (
                 f"{bracketed(site, scores)}.gather(-1, {index}.unsqueeze(-1)).squeeze(-1)"
-                if site.is_torch
+                if is_torch
                 else f"{site.arrays}.take_along_axis({site.source(scores)}, "
                 f"{index}[..., None], axis=-1)[..., 0]"
             )

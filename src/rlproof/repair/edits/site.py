@@ -332,6 +332,13 @@ def bracketed(site: Site, node: ast.expr) -> str:
     return text if is_simple(node) else f"({text})"
 
 
+def unwrapped(site: Site, node: ast.expr, inner: ast.expr) -> Change:
+    """Put a part of an expression in its place; brackets stay unless it is a whole statement."""
+    text = site.source(inner)
+    whole = getattr(site.flow.statement.get(node), "value", None) is node
+    return site.put(node, text if is_simple(inner) or whole else f"({text})")
+
+
 def reductions(site: Site) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Calls that sum or average over an array, each with what it reduces."""
     for node in site.everywhere(ast.Call):
