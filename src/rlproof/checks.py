@@ -18,9 +18,9 @@ from rlproof.judge.findings import FileReport, FixStatus
 from rlproof.read.script import read
 from rlproof.read.source import expand, shown
 from rlproof.read.targets import Script
-from rlproof.report import github, json, text
+from rlproof.report import github, json, sarif, text
 
-STYLES = ("full", "concise", "json", "html", "github")
+STYLES = ("full", "concise", "json", "html", "github", "sarif")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,7 @@ class Outcome:
             "concise": lambda: text.concise(self.reports),
             "json": lambda: json.render(self.reports),
             "github": lambda: github.render(self.reports, self.failures),
+            "sarif": lambda: sarif.render(self.reports, self.failures),
             "html": self._page,
         }
         return formats[style]()
@@ -233,7 +234,7 @@ def _repaired(
     from rlproof.repair import fix
 
     lines = script.source.lines
-    if not (options.fix or options.diff):
+    if not (options.fix or options.diff) or not options.run:
         return fix.suggest(script, report), b"", lines
     report = fix.repair(
         script,

@@ -60,7 +60,8 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "style", type=click.Choice(["full", "concise", "json", "html", "github"]),
+@click.option("--format", "style",
+              type=click.Choice(["full", "concise", "json", "html", "github", "sarif"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
@@ -101,7 +102,7 @@ def check(
         _emit_bytes(outcome.patch, output)
     elif options.style == "html":
         _emit_page(outcome.render("html", _width()), output)
-    elif outcome.reports or options.style in ("json", "github"):
+    elif outcome.reports or options.style in ("json", "github", "sarif"):
         _emit(outcome.render(options.style, _width()), output)
     sys.exit(outcome.exit_code)
 

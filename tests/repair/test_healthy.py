@@ -33,7 +33,7 @@ def test_some_healthy_twins(tmp_path):
     assert unchanged(tmp_path, *[page(code).healthy for code in PLAIN[::4]])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_all_healthy_twins(tmp_path):
     pytest.importorskip("torch")
     assert unchanged(tmp_path, *[page(code).healthy for code in CODES])
@@ -43,7 +43,7 @@ def test_some_published_variants(tmp_path):
     assert unchanged(tmp_path, *[variant.text for variant in FEW])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_all_published_variants(tmp_path):
     pytest.importorskip("torch")
     assert unchanged(tmp_path, *[variant.text for variant in VARIANTS])

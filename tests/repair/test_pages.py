@@ -27,7 +27,7 @@ FAST = {"SUR012", "KLD003"}  # faults of gradients that only tensors can have
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param(code, marks=[pytest.mark.slow] if code in WITH_TORCH - FAST else [])
+        pytest.param(code, marks=[pytest.mark.exhaustive] if code in WITH_TORCH - FAST else [])
         for code in REPAIRED
     ],
 )

@@ -41,14 +41,14 @@ def test_a_sample_of_single_slips(tmp_path):
     assert share >= 0.9, wrong
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_single_slips(tmp_path):
     pytest.importorskip("torch")
     share, wrong = rate(outcomes(tmp_path, planted(VARIANTS, 1)))
     assert share >= 0.9, wrong
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pairs_of_slips(tmp_path):
     found = outcomes(tmp_path, list(planted(PLAIN, 2))[::3])
     share, wrong = rate(found)

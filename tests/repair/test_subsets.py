@@ -48,7 +48,7 @@ def test_a_sample_of_subsets(tmp_path, fixes, right):
     assert_repaired(tmp_path, fixes, "list", right["list"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fixes", [s for s in SUBSETS if s != LETTERS])
 def test_every_subset(tmp_path, fixes, right):
     """MET001 is left in every other script, so that both states occur with every fault."""
@@ -61,7 +61,7 @@ def test_numpy(tmp_path, right):
     assert strong(check_text(tmp_path, report.repair.text)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("fixes", ONE_LEFT_OR_ONE_DONE)
 def test_arrays(tmp_path, library, fixes, right):

@@ -9,16 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import rlproof.bind.sandbox as sandbox
+import rlproof.repair.verify as verify
 from rlproof.bind.children import Warm
 
 
 @contextmanager
 def warm_children() -> Iterator[None]:
     """Within, no child is started cold."""
-    real = sandbox.cold
+    real, own = sandbox.cold, verify.warm_for
     with Warm(("numpy", "torch")) as warm:
-        sandbox.cold = warm.start
+        sandbox.cold, verify.warm_for = warm.start, lambda _: None
         try:
             yield
         finally:
-            sandbox.cold = real
+            sandbox.cold, verify.warm_for = real, own

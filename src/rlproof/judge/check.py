@@ -104,7 +104,8 @@ def check(
 
 def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
     read = source_loop.judge(script)
-    findings = [*detect(Seen(source=read.sightings)), *source_findings(script, set(reasons))]
+    found = [*detect(Seen(source=read.sightings)), *source_findings(script, set(reasons))]
+    findings = [replace(finding, by_reading=True) for finding in found]
     return FileReport(
         script.source.path,
         tuple(TargetReport(t.role, t.name, t.node.lineno) for t in script.targets),
@@ -162,6 +163,8 @@ class _Check:
         self.read = len(read.loops)
         seen = replace(seen, source=read.sightings)
         findings = once([*detect(seen), *source_findings(self.script, set(self.reasons))])
+        shown = detect(replace(seen, source=()))
+        findings = [f if f in shown else replace(f, by_reading=True) for f in findings]
         if self.examine is not None:
             self.examine(seen)
         return self._assemble(seen, findings)

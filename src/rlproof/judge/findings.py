@@ -31,6 +31,17 @@ class FixStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """Text put in the place of a region of the file: lines and columns from 1, end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """One edit for one finding, as a unified diff, and what else would do as well."""
 
@@ -40,6 +51,9 @@ class Fix:
     alternatives: tuple[tuple[str, str], ...] = ()
     """What each does in a few words, and its diff."""
     note: str = ""
+    """Why it is not written, where that is so."""
+    replacements: tuple[Replacement, ...] = ()
+    """The edit as regions of the file as it was read; none for a later step, or in a notebook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +97,8 @@ class Finding:
     evidence: Evidence | None = None
     fix: Fix | None = None
     """An edit; None where only prose helps."""
+    by_reading: bool = False
+    """Whether only the source says so: what it is about was not executed."""
 
     @property
     def code(self) -> str:

@@ -40,6 +40,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
         grouping.per_group,
     ),
     "ADV002": (statistics.in_a_row,),
+    "ADV003": (statistics.several_members,),
     "ADV004": (scale.with_eps,),
     "ADV005": (scale.guard_by_eps,),
     "ADV006": (scale.larger_eps,),

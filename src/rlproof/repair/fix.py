@@ -8,19 +8,19 @@ from dataclasses import replace
 
 from rlproof.bind.sandbox import DEFAULT_SECONDS
 from rlproof.faults.model import Severity
-from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus, Repair
+from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus, Repair, Replacement
 from rlproof.read.script import read
 from rlproof.read.source import shown
 from rlproof.read.targets import Script
 from rlproof.repair import files
-from rlproof.repair.candidates import candidates
+from rlproof.repair.candidates import MAKERS, candidates
 from rlproof.repair.covers import Cover
-from rlproof.repair.edits.model import ConflictError, Edit, compose
+from rlproof.repair.edits.model import ConflictError, Edit, compose, ordered
 from rlproof.repair.lines import WriteError
 from rlproof.repair.notebooks import RawBook, cells_after, changed_cells
 from rlproof.repair.patch import patch
 from rlproof.repair.points import key, plain
-from rlproof.repair.search import Found, Group, alternatives, edits_of, search
+from rlproof.repair.search import Found, Group, alternatives, edits_of, search, silencing
 from rlproof.repair.verify import Verifier, strong
 
 BUDGET = 120.0
@@ -63,28 +63,41 @@ def repair(
         status = _status(found)
         wanted = offers and status is FixStatus.VERIFIED
         rivals = alternatives(verifier, found) if wanted else []
+        unrun = {
+            number: edit
+            for number, finding in enumerate(report.findings)
+            if finding.by_reading
+            and strong([finding], codes)
+            and (edit := silencing(verifier, finding, _own(script, finding)))
+        }
     whole_others = tuple((cover.label, _shown(script, raw, text)) for _, cover, text in rivals)
     others = _others(script, rivals)
     done = edits_of(found)
     left = {key(f) for f in found.verdict.left} if found.verdict else set()
     annotated = tuple(
-        _annotated(script, finding, codes, done, left, status, others)
-        for finding in _with_suggestions(script, report)
+        replace(finding, fix=_displayed(script, unrun[number]))
+        if number in unrun
+        else _annotated(script, finding, codes, done, left, status, others)
+        for number, finding in enumerate(_with_suggestions(script, report))
     )
     patched = _shown(script, raw, found.text)
-    whole = _whole(found, status, patched, whole_others, verifier.checks)
+    whole = _whole(script, report, codes, found, patched, whole_others, verifier.checks)
     return replace(report, findings=annotated, repair=whole)
 
 
 def _whole(
+    script: Script,
+    before: FileReport,
+    codes: frozenset[str],
     found: Found,
-    status: FixStatus,
     patched: str,
     others: tuple[tuple[str, str], ...],
     checks: int,
 ) -> Repair:
     """The repair of the whole file."""
-    verdict, message = found.verdict, found.stopped or _why_not(found)
+    status, verdict = _status(found), found.verdict
+    faults = verdict.left if verdict else strong(before.findings, codes)
+    message = found.stopped or _why_not(script, faults, verdict is not None)
     if verdict is None:
         return Repair(status, found.text, patched, 0, 0, others, message, checks)
     total, passed = verdict.cases.total, verdict.cases.passed
@@ -116,11 +129,39 @@ def _status(found: Found) -> FixStatus:
     return FixStatus.VERIFIED if found.verdict.accepted else FixStatus.PARTIAL
 
 
-def _why_not(found: Found) -> str:
-    if found.verdict is None:
-        return "no set of edits was found that repairs a fault"
-    left = sorted({f"{f.code} in {f.place.function}" for f in found.verdict.left})
-    return f"left: {', '.join(left)}" if left else ""
+def _why_not(script: Script, faults: Sequence[Finding], partly: bool) -> str:
+    """What is left, and for each fault why no edit was made for it."""
+    reasons: dict[str, list[str]] = {}
+    for finding in faults:
+        name = f"{finding.code} in {finding.place.function}"
+        reasons.setdefault(_reason(script, finding), []).append(name)
+    said = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
+    return ("left: " if partly and said else "") + "; ".join(said)
+
+
+def _reason(script: Script, finding: Finding) -> str:
+    options = _own(script, finding)
+    if finding.by_reading:
+        return "found by reading, and what can't be run here can't be verified"
+    if finding.code not in MAKERS:
+        return "no edit is known for it"
+    if not options:
+        return "none of its edits fits this code"
+    choices = [edit.choice for edit in options if edit.choice]
+    return choices[0] if choices else f"{len(options)} edits were tried and none passes"
+
+
+def _own(script: Script, finding: Finding) -> list[Edit]:
+    """The candidates of one finding."""
+    return candidates(script, finding, frozenset({finding.code}))
+
+
+def _displayed(script: Script, edit: Edit) -> Fix:
+    """An edit that was not executed, because what it changes can't be run here."""
+    note = "its check is silent after this edit, and what can't be run here is not verified"
+    diff = _diff(script, script.source.text, edit) or ""
+    where = _replacements(script, script.source.text, edit)
+    return Fix(FixStatus.SUGGESTED, edit.label, diff, (), note, where)
 
 
 def _annotated(
@@ -143,7 +184,8 @@ def _annotated(
             rival = others.get((finding.place.function, finding.code))
             also = (rival,) if rival else ()
             diff = _diff(script, text, edit) or ""
-            return replace(finding, fix=Fix(status, edit.label, diff, also))
+            where = _replacements(script, text, edit)
+            return replace(finding, fix=Fix(status, edit.label, diff, also, "", where))
     return replace(finding, fix=Fix(status, "goes with the other repairs", ""))
 
 
@@ -195,7 +237,26 @@ def _with_suggestions(script: Script, report: FileReport) -> Iterator[Finding]:
 
 def _suggestion(script: Script, edit: Edit) -> Fix | None:
     diff = _diff(script, script.source.text, edit)
-    return Fix(FixStatus.SUGGESTED, edit.label, diff, (), edit.choice) if diff else None
+    where = _replacements(script, script.source.text, edit)
+    return Fix(FixStatus.SUGGESTED, edit.label, diff, (), edit.choice, where) if diff else None
+
+
+def _replacements(script: Script, text: str, edit: Edit) -> tuple[Replacement, ...]:
+    """The edit as regions of the file, if that is the text it was made to."""
+    if text != script.source.text or script.source.cells:
+        return ()
+    spans: list[tuple[int, int, str]] = []
+    for change in ordered([edit]):
+        if spans and spans[-1][1] == change.start and (spans[-1][0] == spans[-1][1]):
+            spans[-1] = (spans[-1][0], change.stop, spans[-1][2] + change.text)
+        else:
+            spans.append((change.start, change.stop, change.text))
+    return tuple(Replacement(*_spot(text, one), *_spot(text, two), put) for one, two, put in spans)
+
+
+def _spot(text: str, offset: int) -> tuple[int, int]:
+    line = text.count("\n", 0, offset)
+    return line + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
 def _diff(script: Script, text: str, *edits: Edit) -> str | None:

@@ -150,6 +150,7 @@ def _fewer(
 
 
 def _groups(verifier: Verifier, text: str, left: Sequence[Finding]) -> list[Group]:
+    left = [finding for finding in left if not finding.by_reading]
     script = parsed(verifier.script, text)
     assert script is not None
     loops = {target.name for target in script.of(Role.TRAIN)}
@@ -243,6 +244,19 @@ def alternatives(verifier: Verifier, found: Found) -> list[tuple[Group, Cover, s
             if verdict is not None and verdict.accepted:
                 offers.append((group, rival, verdict.script.source.text))
     return offers
+
+
+def silencing(verifier: Verifier, finding: Finding, options: Sequence[Edit]) -> Edit | None:
+    """The first edit that silences the check of a fault that was found by reading alone."""
+    text = verifier.script.source.text
+    for edit in options:
+        try:
+            verdict = verifier.verdict(compose(text, [edit]))
+        except (ConflictError, SearchStopped):
+            continue
+        if verdict and not verdict.problems and key(finding) not in map(key, verdict.left):
+            return edit
+    return None
 
 
 def edits_of(found: Found) -> list[tuple[str, Edit]]:

@@ -54,16 +54,21 @@ def compose(text: str, edits: Iterable[Edit]) -> str:
     Raises:
         ConflictError: spans overlap.
     """
-    ordered = dict.fromkeys(change for edit in edits for change in edit.changes)
-    numbered = list(enumerate(ordered))
-    numbered.sort(key=lambda pair: (pair[1].start, *_rank(pair[1]), _tie(*pair)))
     parts, position = [], 0
-    for _, change in numbered:
+    for change in ordered(edits):
         if change.start < position:
             raise ConflictError
         parts += [text[position : change.start], change.text]
         position = change.stop
     return "".join([*parts, text[position:]])
+
+
+def ordered(edits: Iterable[Edit]) -> list[Change]:
+    """All changes as they follow each other in the text, each once."""
+    changes = dict.fromkeys(change for edit in edits for change in edit.changes)
+    numbered = list(enumerate(changes))
+    numbered.sort(key=lambda pair: (pair[1].start, *_rank(pair[1]), _tie(*pair)))
+    return [change for _, change in numbered]
 
 
 def _rank(change: Change) -> tuple[int, int]:

@@ -155,3 +155,11 @@ def in_a_row(site: Site) -> Iterator[Edit]:
 def _around(site: Site, kind: type[ast.AST]) -> list[ast.AST]:
     function: FunctionNode = enclosing(site.script.source.tree, site.finding.place.line)
     return [node for node in ast.walk(function) if isinstance(node, kind)]
+
+
+def several_members(site: Site) -> Iterator[Edit]:
+    """A group size of 1, shown as a choice and never written."""
+    for node in site.nodes(ast.Constant):
+        if node.value == 1 and not isinstance(node.value, bool):
+            why = "how many completions a prompt gets is the script's to say; 8 is common"
+            yield Edit("sample a group for each prompt", (site.put(node, "8"),), choice=why)
