@@ -83,7 +83,10 @@ def test_a_repair_that_leaves_something_is_shown_and_not_written(script):
     result = run("--fix", script)
     assert result.exit_code == 1
     assert script.read_text() == text
-    assert "a partial repair, not written (left: SUR007 in grpo_loss)" in result.stderr
+    assert (
+        "a partial repair, not written (left: SUR007 in grpo_loss: 0.2 is the range of PPO"
+        in result.stderr
+    )
     assert "+                ratio = math.exp(" in run("--diff", script).stdout
     [file] = json.loads(run("--diff", script, "--format", "json").stdout)["files"]
     fixes = {f["code"]: f["fix"] for f in file["findings"] if f["severity"] != "note"}

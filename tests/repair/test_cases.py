@@ -14,7 +14,7 @@ from rlproof.checks import Options, check_paths
 from rlproof.judge.findings import FixStatus
 
 CASES = every()
-SAMPLE = random.Random(20261201).sample([c for c in CASES if len(c.codes) == 1], 14)
+SAMPLE = random.Random(20261201).sample([c for c in CASES if len(c.codes) == 1], 9)
 SEVERAL = [c for c in CASES if len(c.codes) > 1]
 PAIRS = [s for s in SUBSETS if len(s) == 5]
 """Subsets of the seed script's seven faults with five of them repaired: two are left."""
@@ -31,18 +31,14 @@ def unverified(found):
 def test_a_sample_of_the_corpus(tmp_path):
     pytest.importorskip("torch")
     found = outcomes(SAMPLE, tmp_path)
-    assert len(found) >= 11  # the others have notes only
-    assert rate(found) >= 0.85, unverified(found)  # two of fourteen are a rate of 0.857
+    assert len(found) >= 7  # the others have notes only
+    assert len(unverified(found)) <= 1, unverified(found)  # 0.9 of them, rounded down
 
 
 def test_every_case_without_a_repair_says_why(tmp_path):
     pytest.importorskip("torch")
-    for name in (
-        "adv003_groups_of_one",
-        "sur007_clip_of_three",
-        "smp001_sampled_from_the_top_only",
-    ):
-        [one] = outcomes([c for c in CASES if c.name == name], tmp_path)
+    for name in ("adv003_groups", "sur007_clip_of_three", "smp001_sampled"):
+        [one] = outcomes([c for c in CASES if c.name.startswith(name)], tmp_path)
         assert not one.verified
         assert one.codes[0] in one.why
         assert len(one.why.split(": ", 1)[1]) > 20
@@ -51,9 +47,9 @@ def test_every_case_without_a_repair_says_why(tmp_path):
 def test_several_faults(tmp_path):
     """The corpus has few scripts with several faults; pairs of the seed script's go with them."""
     pytest.importorskip("torch")
-    pairs = [of_subset(fixes, tmp_path) for fixes in random.Random(6).sample(PAIRS, 4)]
+    pairs = [of_subset(fixes, tmp_path) for fixes in random.Random(6).sample(PAIRS, 2)]
     found = [one for one in [*outcomes(SEVERAL, tmp_path), *filter(None, pairs)] if one.several]
-    assert len(found) >= 6
+    assert len(found) >= 5
     assert rate(found) >= 0.8, unverified(found)
 
 
@@ -79,7 +75,7 @@ def changed(case, folder):
 
 def test_some_healthy_twins_stay(tmp_path):
     pytest.importorskip("torch")
-    assert not any(changed(case, tmp_path) for case in SAMPLE[:6])
+    assert not any(changed(case, tmp_path) for case in SAMPLE[:4])
 
 
 @pytest.mark.exhaustive

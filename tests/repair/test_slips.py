@@ -35,9 +35,9 @@ def rate(found):
 
 
 def test_a_sample_of_single_slips(tmp_path):
-    found = outcomes(tmp_path, list(planted(PLAIN, 1))[::12])
+    found = outcomes(tmp_path, list(planted(PLAIN, 1))[::24])
     share, wrong = rate(found)
-    assert len(found) >= 8
+    assert len(found) >= 4
     assert share >= 0.9, wrong
 
 
@@ -63,6 +63,6 @@ def test_every_slip_has_a_place(name):
 
 def test_slips_are_faults(tmp_path):
     """Most scripts with a slip have a finding; in the others it makes no difference, or a note."""
-    cases = list(planted(PLAIN, 1))[::15]
+    cases = list(planted(PLAIN, 1))[::30]
     hits = sum(bool(strong(check_text(tmp_path, text))) for _, text in cases)
     assert hits >= 0.6 * len(cases)
