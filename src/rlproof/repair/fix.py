@@ -280,6 +280,8 @@ def _readable(script: Script, before: str, after: str) -> str:
             for number, old, new in changed_cells(before, now, after)
         ]
     made = (patch(name, old.encode(), new.encode()) for name, old, new in pairs)
+    if cells:  # git ends a name that has spaces with a tab; no tool is given these
+        made = (one.replace(b")\t\n", b")\n", 2) for one in made)
     return b"".join(made).decode(errors="backslashreplace")
 
 

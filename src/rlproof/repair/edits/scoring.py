@@ -123,9 +123,9 @@ def of_the_token(site: Site) -> Iterator[Edit]:
     for node in site.near(ast.expr):
         inner = getattr(node, "value", None)
         picks = isinstance(inner, ast.Call) and called(inner) == "max"
-        plain = isinstance(node, ast.Call) and called(node) in {"max", "amax", "mean"}
+        plain = isinstance(node, ast.Call) and called(node) in {"amax", "mean"}
         whole = inner if picks and getattr(node, "attr", "") == "values" else None
-        whole = node if plain and called(node) != "max" else whole
+        whole = node if plain else whole
         scores = getattr(getattr(whole, "func", None), "value", None)
         if whole is None or not isinstance(scores, ast.expr):
             continue
