@@ -161,3 +161,9 @@ def test_an_output_file_takes_the_patch(script):
 def test_nothing_recognisable_is_still_5(script):
     script.write_text("x = 1\n")
     assert run("--fix", script).exit_code == 5
+
+
+def test_sarif_carries_the_repair(script):
+    found = json.loads(run("--diff", "--format", "sarif", script).stdout)
+    fixes = [fix for r in found["runs"][0]["results"] for fix in r.get("fixes", ())]
+    assert any("(verified)" in fix["description"]["text"] for fix in fixes)

@@ -234,7 +234,7 @@ def _repaired(
     from rlproof.repair import fix
 
     lines = script.source.lines
-    if not (options.fix or options.diff) or not options.run:
+    if not (options.fix or options.diff):
         return fix.suggest(script, report), b"", lines
     report = fix.repair(
         script,
