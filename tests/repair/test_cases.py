@@ -14,7 +14,7 @@ from rlproof.checks import Options, check_paths
 from rlproof.judge.findings import FixStatus
 
 CASES = every()
-SAMPLE = random.Random(20261201).sample([c for c in CASES if len(c.codes) == 1], 9)
+SAMPLE = random.Random(20261201).sample([c for c in CASES if len(c.codes) == 1], 6)
 SEVERAL = [c for c in CASES if len(c.codes) > 1]
 PAIRS = [s for s in SUBSETS if len(s) == 5]
 """Subsets of the seed script's seven faults with five of them repaired: two are left."""
@@ -31,7 +31,7 @@ def unverified(found):
 def test_a_sample_of_the_corpus(tmp_path):
     pytest.importorskip("torch")
     found = outcomes(SAMPLE, tmp_path)
-    assert len(found) >= 7  # the others have notes only
+    assert len(found) >= 5  # the others have notes only
     assert len(unverified(found)) <= 1, unverified(found)  # 0.9 of them, rounded down
 
 
@@ -47,9 +47,9 @@ def test_every_case_without_a_repair_says_why(tmp_path):
 def test_several_faults(tmp_path):
     """The corpus has few scripts with several faults; pairs of the seed script's go with them."""
     pytest.importorskip("torch")
-    pairs = [of_subset(fixes, tmp_path) for fixes in random.Random(6).sample(PAIRS, 2)]
+    pairs = [of_subset(fixes, tmp_path) for fixes in random.Random(6).sample(PAIRS, 1)]
     found = [one for one in [*outcomes(SEVERAL, tmp_path), *filter(None, pairs)] if one.several]
-    assert len(found) >= 5
+    assert len(found) >= 3
     assert rate(found) >= 0.8, unverified(found)
 
 

@@ -35,9 +35,9 @@ def rate(found):
 
 
 def test_a_sample_of_single_slips(tmp_path):
-    found = outcomes(tmp_path, list(planted(PLAIN, 1))[::24])
+    found = outcomes(tmp_path, list(planted(PLAIN, 1))[::40])
     share, wrong = rate(found)
-    assert len(found) >= 4
+    assert len(found) >= 3
     assert share >= 0.9, wrong
 
 

@@ -32,21 +32,24 @@ def _main(descriptor: int, modules: list[str]) -> None:
         message, given, _, _ = socket.recv_fds(parent, 1, 3)
         if not message:
             return
+        own = os.getpid()
         keeper = os.fork()
         if keeper == 0:
             parent.close()
-            _keep(given)
+            _keep(given, own)
         for one in given:
             os.close(one)
         parent.sendall(keeper.to_bytes(STATUS_BYTES, "big"))
 
 
-def _keep(given: list[int]) -> NoReturn:
+def _keep(given: list[int], parent: int) -> NoReturn:
     """Fork the child and hand on how it ended. Both are one group, so that both can be killed."""
     from rlproof.bind.child.guard import end_with_parent
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     end_with_parent()
+    if os.getppid() != parent:  # it died before it could be followed
+        os._exit(1)
     os.setsid()
     child = os.fork()
     if child == 0:
