@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from rlproof import tiny
+from rlproof.checks import Options, check_paths
 from rlproof.judge.check import check
 from rlproof.read.script import read
 from tests.support.checking import check_text, strong
+from tests.support.repairing import run
 
 SEED = Path(os.environ.get("RLPROOF_SEED", Path(__file__).parents[2] / "shared/seed/grpo_seed.py"))
 pytestmark = pytest.mark.skipif(not SEED.exists(), reason=f"{SEED} is not there")
@@ -64,9 +67,38 @@ def test_every_fault_is_found_at_its_line():
     assert "clip fraction can only be 0" in message
 
 
-def test_the_repaired_script_is_clean(tmp_path):
+def test_one_fix_repairs_it_and_it_trains_as_the_tiny_trainer_does(tmp_path):
+    """Rewards are those of `rlproof.tiny`, which draws alike; all figures, of a repair by hand.
+
+    The tiny trainer measures the clip fraction after each step too, so that alone may differ.
+    """
+    path = tmp_path / "grpo_seed.py"
+    path.write_text(SEED.read_text())
+    options = Options.resolve((), (), None, True, None, None, fix=True)
+    outcome = check_paths((str(path),), options)
+    assert outcome.exit_code == 0
+    assert strong(outcome.reports[0]) == []
+    [(label, _)] = outcome.reports[0].repair.alternatives
+    assert "negate both terms and keep max" in label
+    _, history = run(path.read_text())["train"]()
+    _, tiny_history = tiny.train()
+    _, by_hand = run(repaired_by_hand())["train"]()
+    got = [step["reward"] for step in history]
+    assert got == pytest.approx([step["reward"] for step in tiny_history], abs=1e-9)
+    for step, meant in zip(history, by_hand, strict=True):
+        assert step == pytest.approx(meant, abs=1e-9)
+    fixed = path.read_bytes()
+    assert check_paths((str(path),), options).repairs == []
+    assert path.read_bytes() == fixed
+
+
+def repaired_by_hand():
     text = SEED.read_text()
     for old, new in REPAIRS:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    assert strong(check_text(tmp_path, text)) == []
+    return text
+
+
+def test_the_repaired_script_is_clean(tmp_path):
+    assert strong(check_text(tmp_path, repaired_by_hand())) == []

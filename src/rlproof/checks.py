@@ -14,13 +14,13 @@ from rlproof.faults.model import Severity
 from rlproof.faults.registry import catalogue, matching
 from rlproof.judge import source_loop
 from rlproof.judge.check import check
-from rlproof.judge.findings import FileReport
+from rlproof.judge.findings import FileReport, FixStatus
 from rlproof.read.script import read
 from rlproof.read.source import expand, shown
-from rlproof.repair.suggest import suggest
-from rlproof.report import github, json, text
+from rlproof.read.targets import Script
+from rlproof.report import github, json, sarif, text
 
-STYLES = ("full", "concise", "json", "html", "github")
+STYLES = ("full", "concise", "json", "html", "github", "sarif")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,10 @@ class Options:
     seconds: float
     style: str
     roles: Mapping[str, str] = field(default_factory=dict)
+    fix: bool = False
+    """Write verified repairs."""
+    diff: bool = False
+    """Verify repairs and show them."""
 
     @classmethod
     def resolve(
@@ -49,12 +53,17 @@ class Options:
         run: bool,
         timeout: float | None,
         style: str | None,
+        *,
+        fix: bool = False,
+        diff: bool = False,
     ) -> Options:
         """Merge the command line with the project's settings.
 
         Raises:
-            ConfigError: an unknown code, recipe, format or setting.
+            ConfigError: an unknown code, recipe, format or setting, or a repair without a run.
         """
+        if (fix or diff) and not run:
+            raise ConfigError("--fix and --diff run what they repair; leave --no-run out")
         config = load_config(Path.cwd())
         chosen = style or config.format or "full"
         if chosen not in STYLES:
@@ -67,6 +76,8 @@ class Options:
             seconds=timeout or config.timeout or DEFAULT_SECONDS,
             style=chosen,
             roles=config.roles,
+            fix=fix,
+            diff=diff,
         )
 
 
@@ -91,6 +102,7 @@ class Outcome:
     errors: tuple[RlproofError, ...] = ()
     objective: str | None = None
     """The recipe declared for all files."""
+    patches: tuple[bytes, ...] = ()
 
     @property
     def failures(self) -> list[str]:
@@ -114,6 +126,16 @@ class Outcome:
             0 if any(r.checked or r.read for r in self.reports) else NothingToCheckError.exit_code
         )
 
+    @property
+    def repairs(self) -> list[str]:
+        """One line on the repair of each file that has one."""
+        return [repair_line(report) for report in self.reports if report.repair]
+
+    @property
+    def patch(self) -> bytes:
+        """The patches of all files, each in the encoding of its file."""
+        return b"".join(self.patches)
+
     def without_findings(self) -> Outcome:
         """Targets only."""
         return replace(self, reports=tuple(replace(r, findings=()) for r in self.reports))
@@ -125,6 +147,7 @@ class Outcome:
             "concise": lambda: text.concise(self.reports),
             "json": lambda: json.render(self.reports),
             "github": lambda: github.render(self.reports, self.failures),
+            "sarif": lambda: sarif.render(self.reports, self.failures),
             "html": self._page,
         }
         return formats[style]()
@@ -165,6 +188,7 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
     reports: list[FileReport] = []
     sources: dict[str, list[str]] = {}
     errors: list[RlproofError] = []
+    patches: list[bytes] = []
     files = _Once(expand(paths))
     for path, named in files:
         try:
@@ -185,16 +209,59 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
                 objective=options.objective,
                 default=options.default,
             )
+            report, patch, lines = _repaired(script, report, options)
         except ConfigError:
             raise
         except RlproofError as error:
             if named or error.exit_code == 2:
                 errors.append(error)
             continue
-        reports.append(suggest(script, report.keep(options.codes)))
-        sources[path] = script.source.lines
+        reports.append(report.keep(options.codes))
+        patches.append(patch)
+        sources[path] = lines
     if not reports and not errors:
         raise NothingToCheckError(
             f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
         )
-    return Outcome(tuple(reports), sources, tuple(errors), options.objective or options.default)
+    declared = options.objective or options.default
+    return Outcome(tuple(reports), sources, tuple(errors), declared, tuple(patches))
+
+
+def _repaired(
+    script: Script, report: FileReport, options: Options
+) -> tuple[FileReport, bytes, list[str]]:
+    """The report with its fixes, the patch, and the lines that the report speaks of."""
+    from rlproof.repair import fix
+
+    lines = script.source.lines
+    if not (options.fix or options.diff):
+        return fix.suggest(script, report), b"", lines
+    report = fix.repair(
+        script,
+        report,
+        options.codes,
+        seconds=options.seconds,
+        objective=options.objective,
+        default=options.default,
+    )
+    patch = fix.bytes_of(script, report)
+    if options.fix:
+        report = fix.written(script, report, options.codes)
+        if report.fixed and report.repair:
+            lines = report.repair.text.split("\n")
+    return report, patch, lines
+
+
+def repair_line(report: FileReport) -> str:
+    """What a search for repairs came to, in one line."""
+    repair = report.repair
+    assert repair is not None
+    name = shown(report.path)
+    if report.fixed:
+        count = len(report.fixed)
+        return f"{name}: fixed {count} finding{'s' * (count != 1)}, {repair.said}"
+    if repair.status is FixStatus.VERIFIED:
+        return f"{name}: {repair.said}"
+    what = "a partial repair" if repair.status is FixStatus.PARTIAL else "no repair"
+    reason = f" ({repair.message})" if repair.message else ""
+    return f"{name}: {what}, not written{reason}"

@@ -60,12 +60,15 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "style", type=click.Choice(["full", "concise", "json", "html", "github"]),
+@click.option("--format", "style",
+              type=click.Choice(["full", "concise", "json", "html", "github", "sarif"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="All but these.")
 @click.option("--objective", metavar="NAME", help="The recipe that is meant (default: auto).")
+@click.option("--fix", is_flag=True, help="Write repairs that were verified by running them.")
+@click.option("--diff", is_flag=True, help="Verify repairs and print a patch; write nothing.")
 @click.option("--no-run", is_flag=True, help="Look at the source only; run nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S",
               help="Seconds for each function of the script (default: 10).")  # fmt: skip
@@ -76,19 +79,30 @@ def check(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     objective: str | None,
+    fix: bool,
+    diff: bool,
     no_run: bool,
     timeout: float | None,
 ) -> None:
-    """Read and probe scripts; print what is wrong with them."""
+    """Read and probe scripts; print what is wrong with them.
+
+    After --fix the exit code is that of the file as it is then: 0 where nothing is left.
+    """
     from rlproof.checks import Options, check_paths
 
-    options = Options.resolve(select, ignore, objective, not no_run, timeout, style)
+    options = Options.resolve(
+        select, ignore, objective, not no_run, timeout, style, fix=fix, diff=diff
+    )
     outcome = check_paths(paths, options)
     for line in outcome.failures:
         click.echo(f"error: {line}", err=True)
-    if options.style == "html":
+    for line in outcome.repairs:
+        click.echo(line, err=True)
+    if diff and style is None:
+        _emit_bytes(outcome.patch, output)
+    elif options.style == "html":
         _emit_page(outcome.render("html", _width()), output)
-    elif outcome.reports or options.style in ("json", "github"):
+    elif outcome.reports or options.style in ("json", "github", "sarif"):
         _emit(outcome.render(options.style, _width()), output)
     sys.exit(outcome.exit_code)
 
@@ -204,6 +218,16 @@ def _emit(text: str, output: str | None) -> None:
         from rlproof.report.write import write_atomically
 
         write_atomically(output, click.unstyle(text))
+
+
+def _emit_bytes(raw: bytes, output: str | None) -> None:
+    """A patch, in whatever encoding its files have."""
+    if output is None:
+        click.echo(raw, nl=False)
+    else:
+        from rlproof.report.write import write_atomically
+
+        write_atomically(output, raw)
 
 
 def _emit_page(page: str, output: str | None) -> None:

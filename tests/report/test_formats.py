@@ -12,7 +12,7 @@ from rlproof.errors import ConfigError
 from rlproof.faults.model import Evidence, Severity
 from rlproof.faults.registry import catalogue
 from rlproof.faults.seen import Place
-from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport
+from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus, Skipped, TargetReport
 from rlproof.report import json
 from rlproof.report.ascii import _WORDS, to_ascii
 from rlproof.report.coordinates import table
@@ -32,6 +32,7 @@ POINT = {
     "aggregation": "token-mean",
     "level": "token",
 }
+EDIT = Fix(FixStatus.SUGGESTED, "take the smaller", "--- a\n")
 NAN, INF = float("nan"), float("inf")
 
 
@@ -47,7 +48,7 @@ def document(*findings, targets=(), skipped=()):
 def test_json_document():
     """The keys are those of docs/json.md."""
     evidence = Evidence("input", 0.8, 0.5)
-    found = Finding(FAULT, Severity.ERROR, Place("f", 2, 3, 4, 5), "wrong", evidence, "--- a\n")
+    found = Finding(FAULT, Severity.ERROR, Place("f", 2, 3, 4, 5), "wrong", evidence, EDIT)
     got = document(found, targets=(loss("dapo"),), skipped=(Skipped("running g", "why"),))
     assert list(got) == ["schema", "version", "files"]
     assert got["schema"] == 1

@@ -6,7 +6,7 @@ import pytest
 from rlproof.faults.model import Evidence, Severity
 from rlproof.faults.registry import catalogue
 from rlproof.faults.seen import Place
-from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport
+from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus, Skipped, TargetReport
 from rlproof.report import text
 
 FAULT = catalogue()["SUR004"]
@@ -148,7 +148,7 @@ def test_show(value, shown):
 
 def test_suggested_edit_shows_its_changed_lines():
     diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-    x = max(a)\n+    x = min(a)\n"
-    rows = full(["x"], finding(Place("f", 1, 1, 0, 1), diff=diff))
+    rows = full(["x"], finding(Place("f", 1, 1, 0, 1), fix=Fix(FixStatus.SUGGESTED, "", diff)))
     at = rows.index("  fix       - x = max(a)")
     assert rows[at + 1] == "            + x = min(a)"
     assert FAULT.remedy not in "\n".join(rows)

@@ -8,16 +8,14 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from rlproof.bind.children import Child, cold
 from rlproof.bind.outlined import packed
-from rlproof.errors import SandboxError
 from rlproof.read.source import Source
 
 Answer = dict[str, Any]
@@ -39,12 +37,14 @@ class Sandbox:
         source: Source,
         seconds: float = DEFAULT_SECONDS,
         outlined: Mapping[str, ast.AST] | None = None,
+        begin: Callable[[], Child] | None = None,
     ) -> None:
+        self._begin = begin
         self.source = source
         self.outlined = packed(outlined or {})
         self.seconds = seconds if seconds < _LONGEST_WAIT else _LONGEST_WAIT  # not-a-number too
         self.reasons: dict[str, str] = {}
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     def __enter__(self) -> Sandbox:
         return self
@@ -84,22 +84,7 @@ class Sandbox:
         return self.reasons
 
     def _start(self) -> None:
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
-        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-            environment.setdefault(name, "1")
-        # torch makes a cache folder when an optimizer is first used; an existing one suits it
-        environment.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
-        try:
-            self._child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "rlproof.bind.child"],  # -P: the folder is no package
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SandboxError(f"can't start {sys.executable}: {error.strerror}") from None
+        self._child = (self._begin or cold)()
         request = {
             "op": "load",
             "path": self.source.path,

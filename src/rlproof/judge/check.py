@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from rlproof.bind.advantages import AdvantagesImplementation
+from rlproof.bind.children import Child
 from rlproof.bind.extraction import ExtractionImplementation
 from rlproof.bind.gauge import GAUGES, GaugeImplementation
 from rlproof.bind.implementation import Implementation, UnbindableError
@@ -73,6 +74,8 @@ def check(
     seconds: float = DEFAULT_SECONDS,
     objective: str | None = None,
     default: str | None = None,
+    examine: Callable[[Seen], None] | None = None,
+    begin: Callable[[], Child] | None = None,
 ) -> FileReport:
     """Judge one script.
 
@@ -82,6 +85,8 @@ def check(
         seconds: limit for each function of the script.
         objective: the declared recipe; the script's own `# rlproof: objective=` comes second.
         default: the recipe of a script that declares none, such as the project's.
+        examine: is given what was seen while the script's functions can still be called.
+        begin: starts a child process; a warm one may.
 
     Raises:
         ConfigError: the declared recipe is unknown.
@@ -92,14 +97,15 @@ def check(
     elif not run:
         report = _source_only(script, {t.name: "--no-run was given" for t in script.targets})
     else:
-        with Sandbox(script.source, seconds, functions(script)) as sandbox:
-            report = _Check(script, sandbox, recipe).report()
+        with Sandbox(script.source, seconds, functions(script), begin) as sandbox:
+            report = _Check(script, sandbox, recipe, examine).report()
     return report.of_cells(script.source.cells)
 
 
 def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
     read = source_loop.judge(script)
-    findings = [*detect(Seen(source=read.sightings)), *source_findings(script, set(reasons))]
+    found = [*detect(Seen(source=read.sightings)), *source_findings(script, set(reasons))]
+    findings = [replace(finding, by_reading=True) for finding in found]
     return FileReport(
         script.source.path,
         tuple(TargetReport(t.role, t.name, t.node.lineno) for t in script.targets),
@@ -112,8 +118,15 @@ def _source_only(script: Script, reasons: Mapping[str, str]) -> FileReport:
 class _Check:
     """The state of one check: what was seen so far, and what could not be."""
 
-    def __init__(self, script: Script, sandbox: Sandbox, recipe: str | None) -> None:
+    def __init__(
+        self,
+        script: Script,
+        sandbox: Sandbox,
+        recipe: str | None,
+        examine: Callable[[Seen], None] | None = None,
+    ) -> None:
         self.script = script
+        self.examine = examine
         self.sandbox = sandbox
         self.recipe = recipe
         self.reasons: dict[str, str] = {}
@@ -150,6 +163,10 @@ class _Check:
         self.read = len(read.loops)
         seen = replace(seen, source=read.sightings)
         findings = once([*detect(seen), *source_findings(self.script, set(self.reasons))])
+        shown = detect(replace(seen, source=()))
+        findings = [f if f in shown else replace(f, by_reading=True) for f in findings]
+        if self.examine is not None:
+            self.examine(seen)
         return self._assemble(seen, findings)
 
     def _assemble(self, seen: Seen, findings: list[Finding]) -> FileReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import product
 from math import log
 
@@ -19,6 +20,73 @@ _NOTICEABLE = 0.02
 _LINE = re.compile(r"\bline (\d+)\b")
 
 
+class FixStatus(StrEnum):
+    """How much was executed of a fix before it is shown."""
+
+    VERIFIED = "verified"
+    """With the file's other fixes, no fault is left and every case has its value and gradient."""
+    PARTIAL = "partial"
+    """This fault is gone; others remain in the file."""
+    SUGGESTED = "suggested"
+    """Not executed, or a matter of choice: shown and never written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Text put in the place of a region of the file: lines and columns from 1, end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One edit for one finding, as a unified diff, and what else would do as well."""
+
+    status: FixStatus
+    label: str
+    diff: str
+    alternatives: tuple[tuple[str, str], ...] = ()
+    """What each does in a few words, and its diff."""
+    note: str = ""
+    """Why it is not written, where that is so."""
+    replacements: tuple[Replacement, ...] = ()
+    """The edit as regions of the file as it was read; none for a later step, or in a notebook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """All edits of one file together, as they were verified."""
+
+    status: FixStatus
+    text: str
+    """The repaired source, with plain newlines."""
+    patch: str
+    """What `git apply` takes; bytes that are no text in the file's encoding are escaped."""
+    cases: int = 0
+    passed: int = 0
+    alternatives: tuple[tuple[str, str], ...] = ()
+    """Other sets of edits that are as right: what they do, and their patch."""
+    message: str = ""
+    """Why the search ended, where it did not end with a verified set."""
+    checks: int = 0
+    """How many versions of the file were executed."""
+    after: FileReport | None = None
+    """What `check` says of the repaired source."""
+
+    @property
+    def said(self) -> str:
+        """The level of verification in a few words."""
+        if self.status is FixStatus.VERIFIED and self.cases:
+            return f"verified: {self.passed} of {self.cases} cases"
+        if self.status is FixStatus.VERIFIED:
+            return "verified: every probe of its functions is silent"
+        return "partial: other faults remain" if self.status is FixStatus.PARTIAL else "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One fault at one place of a script."""
@@ -28,13 +96,20 @@ class Finding:
     place: Place
     message: str
     evidence: Evidence | None = None
-    diff: str | None = None
-    """A suggested edit as a unified diff; None where only prose helps."""
+    fix: Fix | None = None
+    """An edit; None where only prose helps."""
+    by_reading: bool = False
+    """Whether only the source says so: what it is about was not executed."""
 
     @property
     def code(self) -> str:
         """The fault's code."""
         return self.fault.code
+
+    @property
+    def diff(self) -> str | None:
+        """The edit as a unified diff."""
+        return self.fix.diff if self.fix else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +158,10 @@ class FileReport:
     """How many loops that could not be run were judged by their source."""
     cells: tuple[Cell, ...] = ()
     """The cells of a notebook; a script has none."""
+    repair: Repair | None = None
+    """What a search for repairs came to, if there was one."""
+    fixed: tuple[Finding, ...] = ()
+    """Findings that are gone because the file was written anew."""
 
     def of_cells(self, cells: tuple[Cell, ...]) -> FileReport:
         """The same report on a notebook: lines in names and reasons are those of cells."""

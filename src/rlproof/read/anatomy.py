@@ -11,7 +11,7 @@ from rlproof.read.landmarks import called, place, surrogate_of
 from rlproof.read.names import words
 from rlproof.read.targets import Script, Target
 
-_RANDOM = {
+RANDOM = {
     "bernoulli", "choice", "choices", "dropout", "gauss", "multinomial", "normal", "rand",
     "rand_like", "randint", "randn", "randn_like", "random", "sample", "shuffle", "uniform",
 }  # fmt: skip
@@ -134,7 +134,7 @@ def _viewed(node: ast.expr) -> str | None:
 def random_draw(target: Target) -> Place | None:
     """The first statement that draws random numbers, by the names of what it calls."""
     for node in ast.walk(target.node):
-        if isinstance(node, ast.Call) and called(node) in _RANDOM:
+        if isinstance(node, ast.Call) and called(node) in RANDOM:
             return place(target.name, node)
     return None
 

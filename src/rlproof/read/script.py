@@ -12,7 +12,7 @@ from rlproof.read.methods import extraction_methods
 from rlproof.read.outline import outline
 from rlproof.read.outline.directives import directives, slots
 from rlproof.read.roles import recognise
-from rlproof.read.source import load
+from rlproof.read.source import Source, load
 from rlproof.read.targets import Role, Script, Target
 
 _DIRECTIVE = re.compile(r"#\s*rlproof:\s*objective\s*=\s*([\w.+-]+)\s*")
@@ -29,7 +29,15 @@ def read(path: str, roles: Mapping[str, str] | None = None) -> Script:
         SourceError, NothingToCheckError: see `rlproof.read.source.load`.
         ConfigError: a role or a name in a directive is unknown.
     """
-    source = load(path)
+    return script_of(load(path), roles)
+
+
+def script_of(source: Source, roles: Mapping[str, str] | None = None) -> Script:
+    """The targets of a source and the objective that its comments declare.
+
+    Raises:
+        ConfigError: a role or a name in a directive is unknown.
+    """
     known = imported(source)
     parts = tuple(one.target for one in known)
     homes = tuple(sorted({one.path for one in known}))
@@ -38,7 +46,8 @@ def read(path: str, roles: Mapping[str, str] | None = None) -> Script:
     outlined, doubts = outline(source.tree, (*parts, *functions), said)
     targets = _together(functions, [*outlined, *extraction_methods(source.tree)])
     notes = tuple((doubt.name, doubt.reason) for doubt in doubts)
-    return Script(source, targets, next(_declared(source.text), None), parts, homes, notes)
+    declared = next(_declared(source.text), None)
+    return Script(source, targets, declared, parts, homes, notes, roles or {})
 
 
 def _together(known: tuple[Target, ...], outlined: list[Target]) -> tuple[Target, ...]:

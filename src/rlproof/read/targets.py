@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rlproof.read.names import Slot
@@ -103,6 +103,8 @@ class Script:
     """The files that define them: they are judged there."""
     doubts: tuple[tuple[str, str], ...] = ()
     """What looks like a target and is none: its name, and what is missing or unclear."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """What the settings say of names, so that another version can be read like this one."""
 
     def of(self, role: Role) -> list[Target]:
         """The targets with this role, in source order."""

@@ -32,7 +32,7 @@ def render(reports: Sequence[FileReport], failures: Sequence[str] = ()) -> str:
 
 
 def _annotation(report: FileReport, finding: Finding) -> str:
-    properties = {"file": _path(report.path)}
+    properties = {"file": relative(report.path)}
     title = f"{finding.code} {finding.fault.name}"
     if report.cells:  # GitHub counts lines of the JSON, which nobody wrote
         title += f" ({report.spot(finding.place.line)})"
@@ -68,7 +68,7 @@ def _harmless(line: str) -> str:
     return click.unstyle(line).replace("##[", "## [").replace("\r", " ")
 
 
-def _path(path: str) -> str:
+def relative(path: str) -> str:
     """Relative to the working folder where it lies below it, with slashes."""
     near = os.path.relpath(path) if os.path.isabs(path) else os.path.normpath(path)
     outside = near == os.pardir or near.startswith(os.pardir + os.sep)

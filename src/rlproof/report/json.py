@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import rlproof
-from rlproof.judge.findings import FileReport, Finding
+from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus
 from rlproof.read.source import cell_at
 
 SCHEMA = 1
@@ -40,6 +40,7 @@ def _file(report: FileReport) -> dict[str, Any]:
             for target in report.targets
         ],
         "findings": [_finding(report, finding) for finding in report.findings],
+        **_repair(report),
         "skipped": [{"check": s.check, "reason": s.reason} for s in report.skipped],
     }
 
@@ -66,7 +67,40 @@ def _finding(report: FileReport, finding: Finding) -> dict[str, Any]:
             "got": exact(evidence.got),
             "expected": exact(evidence.expected),
         },
-        "fix": {"status": "suggested" if finding.diff else "none", "diff": finding.diff},
+        "fix": _fix(finding.fix),
+    }
+
+
+def _fix(fix: Fix | None) -> dict[str, Any]:
+    if fix is None:
+        return {"status": "none", "diff": None}
+    found: dict[str, Any] = {"status": str(fix.status), "diff": fix.diff or None}
+    if fix.status is not FixStatus.SUGGESTED:
+        found["alternatives"] = _offers(fix.alternatives)
+    return found | ({"note": fix.note} if fix.note else {})
+
+
+def _offers(alternatives: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"label": label, "diff": diff} for label, diff in alternatives]
+
+
+def _repair(report: FileReport) -> dict[str, Any]:
+    """What a search for repairs came to; nothing where none was asked for."""
+    repair = report.repair
+    if repair is None:
+        return {}
+    status = "none" if repair.status is FixStatus.SUGGESTED else str(repair.status)
+    return {
+        "repair": {
+            "status": status,
+            "written": bool(report.fixed),
+            "cases": repair.cases,
+            "passed": repair.passed,
+            "diff": repair.patch or None,
+            "alternatives": _offers(repair.alternatives),
+            "message": repair.message or None,
+        },
+        "fixed": [_finding(report, finding) for finding in report.fixed],
     }
 
 

@@ -11,7 +11,7 @@ import click
 
 from rlproof.faults.model import Severity, Value
 from rlproof.faults.page import page
-from rlproof.judge.findings import FileReport, Finding
+from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus
 from rlproof.read.source import Cell, cell_at, shown
 from rlproof.report.describe import sentence
 
@@ -42,6 +42,7 @@ def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
         ]
     notes = [_note(r, f, width) for r in reports for f in r.findings if f.severity is Severity.NOTE]
     hint = [_fill(_ONE_REPAIR, width, "")] if len(blocks) > 1 else []
+    hint += [patched(report) for report in reports if report.repair and not report.fixed]
     tail = [*hint, *notes, *_computed(reports, width), *skips(reports), summary(reports)]
     return "\n".join([*blocks, *tail]) + "\n"
 
@@ -129,17 +130,49 @@ def _fix(finding: Finding, width: int) -> Iterator[str]:
     if finding.diff:
         changes = [
             line
-            for line in finding.diff.splitlines()
-            if line[:1] in "+-" and line[:3] not in ("+++", "---")
+            for line in finding.diff.split("\n")
+            if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")
         ]
+        code = [line[1:] for line in changes if line[1:].strip()]
+        indent = min((len(line) - len(line.lstrip()) for line in code), default=0)
         label = "fix"
         for line in changes:
-            sign, code = line[0], line[1:].strip()
-            shown = click.style(f"{sign} {code}", fg="green" if sign == "+" else "red")
+            sign, rest = line[0], line[1 + indent :].rstrip()
+            shown = click.style(f"{sign} {rest}", fg="green" if sign == "+" else "red")
             yield f"  {label:<{_LABEL}}{shown}"
             label = ""
+        yield from _level(finding.fix, width)
         return
     yield from _labelled("fix", finding.fault.remedy, width)
+
+
+def _level(fix: Fix | None, width: int) -> Iterator[str]:
+    """How much of a fix was executed, what else would do, and why it is a choice."""
+    words = {
+        FixStatus.VERIFIED: "verified with the other repairs of the file",
+        FixStatus.PARTIAL: "partial: removes this fault, others of the file remain",
+    }
+    if fix is None:
+        return
+    if fix.status in words:
+        yield from _labelled("", words[fix.status], width)
+    if fix.note:
+        yield from _labelled("", f"not written: {fix.note}", width)
+    for label, _ in fix.alternatives:
+        yield from _labelled("or", label, width)
+
+
+def patched(report: FileReport) -> str:
+    """The patch of a file and how far it was verified; what there is instead, if nothing."""
+    repair = report.repair
+    assert repair is not None
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    lines = repair.patch.rstrip("\n").split("\n") if repair.patch else []
+    rows = [click.style(line, fg=colours.get(line[:1])) for line in lines]
+    said = f"{shown(report.path)}: {repair.said}" + (
+        f" ({repair.message})" if repair.message else ""
+    )
+    return "\n".join(["", *rows, said, ""])
 
 
 def _labelled(label: str, text: str, width: int) -> Iterator[str]:

@@ -10,7 +10,7 @@ from rlproof.errors import ConfigError
 from rlproof.read.source import shown
 
 
-def write_atomically(path: str, text: str) -> None:
+def write_atomically(path: str, text: str | bytes) -> None:
     """Write beside the target, then rename over it.
 
     A device or a pipe is written to, never replaced; a link stays one.
@@ -19,7 +19,8 @@ def write_atomically(path: str, text: str) -> None:
         ConfigError: the file can't be written; an existing one is untouched.
     """
     target = os.path.realpath(path)
-    raw = text.encode("utf-8", "backslashreplace")  # a path in it may hold bytes that are no text
+    # a path in it may hold bytes that are no text
+    raw = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     try:
         if path.endswith(os.sep) or (os.path.exists(target) and not os.path.isfile(target)):
             with open(path, "wb") as file:

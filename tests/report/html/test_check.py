@@ -14,7 +14,15 @@ from rlproof.checks import Options, check_paths
 from rlproof.faults.model import Evidence, Severity
 from rlproof.faults.registry import catalogue
 from rlproof.faults.seen import Place
-from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport
+from rlproof.judge.findings import (
+    FileReport,
+    Finding,
+    Fix,
+    FixStatus,
+    Repair,
+    Skipped,
+    TargetReport,
+)
 from rlproof.report.html.check import LIMIT, render
 
 BROKEN = Path(__file__).parents[3] / "examples" / "broken_trainer.py"
@@ -31,8 +39,9 @@ def broken():
 def finding(line=1, message="wrong", diff=None, code="SUR004", severity=None):
     evidence = Evidence(f"in {HOSTILE}", "got", [1.0, float("nan")])
     fault = catalogue()[code]
+    fix = Fix(FixStatus.SUGGESTED, "", diff) if diff else None
     return Finding(
-        fault, severity or fault.severity, Place("f", line, line), message, evidence, diff
+        fault, severity or fault.severity, Place("f", line, line), message, evidence, fix
     )
 
 
@@ -104,6 +113,18 @@ def test_a_finding_shows_evidence_formula_edit_and_explanation():
     assert "instead of" in words
     assert "lower bound" in words  # of the fault's page
     assert "What to do" not in words
+
+
+def test_a_repair_shows_its_patch_its_level_and_what_else_would_do():
+    patch = f"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = '{HOSTILE}'\n"
+    other = ((f"or {HOSTILE}", patch.replace("x = '", "y = '")),)
+    repair = Repair(FixStatus.VERIFIED, "x = 2\n", patch, 70, 70, other)
+    text = one(finding(), repair=repair)
+    words = Read(text).words
+    assert "verified: 70 of 70 cases." in words
+    assert "<ins>+x = &#39;&lt;script&gt;" in text.replace("&#x27;", "&#39;")
+    assert "<script>alert" not in text
+    assert "As right: or" in words
 
 
 def test_a_finding_without_an_edit_shows_its_lines_and_the_remedy():

@@ -54,5 +54,10 @@ def _serve(requests: TextIO, answers: TextIO) -> None:
         answers.flush()
 
 
-if __name__ == "__main__":
+def serve() -> None:
+    """Answer until the requests end."""
     _serve(*_private_pipes())
+
+
+if __name__ == "__main__":
+    serve()

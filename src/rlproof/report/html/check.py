@@ -11,7 +11,7 @@ from itertools import count
 from rlproof.faults.model import Severity
 from rlproof.faults.page import page as fault_page
 from rlproof.judge.declared import recipe_called
-from rlproof.judge.findings import FileReport, Finding, TargetReport
+from rlproof.judge.findings import FileReport, Finding, FixStatus, TargetReport
 from rlproof.read.source import cell_at, shown
 from rlproof.report.describe import sentence
 from rlproof.report.equation import equations
@@ -40,6 +40,11 @@ from rlproof.report.text import show, summary
 
 LIMIT = 200_000
 """Bytes of a page. What does not fit is left out, and the page says so."""
+_EDITS = {
+    FixStatus.VERIFIED: "Edit, verified with the other repairs of the file",
+    FixStatus.PARTIAL: "Edit, executed; other faults remain",
+    FixStatus.SUGGESTED: "Suggested edit",
+}
 _LONGEST = 800
 _SHOWN_LINES = 6
 _NOTATION = r"""
@@ -198,7 +203,13 @@ class _File:
         badge = Badge(str(worst), tone_of(worst)) if worst else Badge("clean", Tone.GOOD)
         if not worst and not self.report.checked and not self.report.read:
             badge = Badge("nothing judged", Tone.NOTE)
-        body = [*self._findings(most), *self._computed(), *self._source(most), *self._skipped()]
+        body = [
+            *self._findings(most),
+            *self._repair(),
+            *self._computed(),
+            *self._source(most),
+            *self._skipped(),
+        ]
         return Section(shown(self.report.path), body, self.anchor, badge)
 
     @cached_property
@@ -266,13 +277,28 @@ class _File:
 
     def _edit(self, finding: Finding, anchor: str) -> Iterator[Block]:
         if finding.diff:
-            yield Diff("Suggested edit", finding.diff)
+            status = finding.fix.status if finding.fix else FixStatus.SUGGESTED
+            yield Diff(_EDITS[status], finding.diff)
             return
         first, last = finding.place.line, finding.place.end_line
         if excerpt := self.lines[first - 1 : min(last, first + _SHOWN_LINES - 1)]:
             shift = cell_at(self.report.cells, first)[1] - first
             yield Listing("The lines", excerpt, f"{anchor}-src", first=first, shift=shift)
         yield Text(f"What to do: {finding.fault.remedy}.")
+
+    def _repair(self) -> Iterator[Section]:
+        """The patch of the whole file, where repairs were searched for."""
+        repair = self.report.repair
+        if repair is None or not repair.patch:
+            return
+        state = "Written to the file; " if self.report.fixed else ""
+        body: list[Block] = [Text(f"{state}{repair.said}.")]
+        if repair.message:
+            body.append(Text(_short(repair.message), Tone.NOTE))
+        body.append(Diff("Patch", repair.patch))
+        for label, diff in repair.alternatives:
+            body.append(Details(f"As right: {label}", [Diff("Patch", diff)]))
+        yield Section("Repair", body, f"{self.anchor}-repair")
 
     def _told(self, finding: Finding) -> Iterator[Block]:
         if not self.detail.pages or finding.code in self.told:

@@ -1,0 +1,164 @@
+"""Repairs of functions that ask a model for log-probs: temperature, shift, choice, what is given.
+
+Shapes: B rows, T slots, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from rlproof.read.landmarks import called
+from rlproof.read.names import Slot
+from rlproof.repair.edits.gradient import blocks
+from rlproof.repair.edits.model import Change, Edit
+from rlproof.repair.edits.site import Site, bracketed, is_simple
+
+HEATED = "divide the logits by the temperature"
+_QUIET = {"no_grad", "inference_mode"}
+
+
+def _read_off(site: Site) -> Iterator[ast.expr]:
+    """What a name is given where the logits are taken out of the model's answer."""
+    for node in site.everywhere(ast.Assign):
+        reads = any(isinstance(n, ast.Attribute) and n.attr == "logits" for n in ast.walk(node))
+        if reads and isinstance(node.targets[0], ast.Name):
+            yield node.value
+
+
+def over(site: Site, node: ast.expr, divisor: str) -> tuple[Change, ...]:
+    """Divide a node."""
+    if is_simple(node):
+        stop = site.span(node)[1]
+        return (Change(stop, stop, f" / {divisor}"),)
+    return site.wrap(node, "(", f") / {divisor}")
+
+
+def heated(site: Site) -> Iterator[Edit]:
+    """`logits = model(…).logits` to `model(…).logits / temperature`."""
+    heat = site.name_of(Slot.TEMPERATURE)
+    if heat is not None:
+        for value in _read_off(site):
+            yield Edit(HEATED, over(site, value, heat))
+
+
+def heat_moved(site: Site) -> Iterator[Edit]:
+    """`log_probs / temperature` to `log_probs`, with the logits divided where they are read."""
+    heat = site.name_of(Slot.TEMPERATURE)
+    for node in site.near(ast.BinOp):
+        if isinstance(node.op, ast.Div) and heat and site.source(node.right) == heat:
+            cut = Change(site.span(node.left)[1], site.span(node)[1], "")
+            for value in _first_logits(site, node):
+                yield Edit(HEATED, (*over(site, value, heat), cut))
+
+
+def _first_logits(site: Site, but: ast.expr) -> list[ast.expr]:
+    made = [
+        node.value
+        for node in site.everywhere(ast.Assign)
+        if site.taint(node.value) == {Slot.LOGITS} and all(n is not but for n in ast.walk(node))
+    ]
+    return [*_read_off(site), *made[:1]]
+
+
+def heat_once(site: Site) -> Iterator[Edit]:
+    """`logits * temperature` to `logits / temperature`; one of two divisions taken out."""
+    heat = site.name_of(Slot.TEMPERATURE)
+    for node in site.near(ast.BinOp):
+        if heat is None or site.source(node.right) != heat:
+            continue
+        if isinstance(node.op, ast.Mult) and (change := site.operator(node, "*", "/")):
+            yield Edit(HEATED, (change,))
+        if isinstance(node.op, ast.Div):
+            cut = Change(site.span(node.left)[1], site.span(node)[1], "")
+            yield Edit("divide by the temperature once", (cut,))
+
+
+def last_logits_dropped(site: Site) -> Iterator[Edit]:
+    """`output.logits` to `output.logits[:, :-1]`; a window of them one slot earlier."""
+    label = "score each token by the logits before it"
+    cut = {id(n.value) for n in site.everywhere(ast.Subscript)}
+    for node in site.everywhere(ast.Attribute):
+        if node.attr == "logits" and id(node) not in cut and isinstance(node.ctx, ast.Load):
+            stop = site.span(node)[1]
+            yield Edit(label, (Change(stop, stop, "[:, :-1]"),))
+    for holder in site.everywhere(ast.Subscript):
+        if "logits" in site.source(holder.value):
+            for part in ast.walk(holder.slice):
+                if isinstance(part, ast.Slice) and part.upper is None and part.lower is not None:
+                    text = f"{site.source(part.lower)} - 1 : -1"
+                    yield Edit(label, (Change(*_slice(site, part), text),))
+
+
+def _slice(site: Site, node: ast.Slice) -> tuple[int, int]:
+    start = site.offset(node.lineno, node.col_offset)
+    return start, site.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+def with_gradient(site: Site) -> Iterator[Edit]:
+    """`@torch.no_grad()` taken off, `with torch.no_grad():` taken away."""
+    for node in site.function.decorator_list if site.function else ():
+        name = node.func if isinstance(node, ast.Call) else node
+        if getattr(name, "attr", getattr(name, "id", "")) in _QUIET:
+            lines = site.starts[node.lineno - 1], site.starts[node.end_lineno or node.lineno]
+            yield Edit("compute them with gradients on", (Change(*lines, ""),))
+    yield from blocks(site)
+
+
+def log_of_softmax(site: Site) -> Iterator[Edit]:
+    """`softmax` to `log_softmax`."""
+    for call in site.near(ast.Call):
+        if called(call) == "softmax":
+            stop = site.span(call.func)[1]
+            start = stop - len("softmax")
+            yield Edit("take log_softmax", (Change(start, stop, "log_softmax"),))
+
+
+def of_the_token(site: Site) -> Iterator[Edit]:
+    """`log_probs.max(dim=-1).values` to the log-prob of the token that was sampled."""
+    tokens = site.name_of(Slot.TOKENS) or site.name_of(Slot.LABELS)
+    is_torch = any(name.startswith("torch") for name in site.imports.values())
+    if tokens is None or not (is_torch or site.arrays):
+        return
+    for node in site.near(ast.expr):
+        inner = getattr(node, "value", None)
+        picks = isinstance(inner, ast.Call) and called(inner) == "max"
+        plain = isinstance(node, ast.Call) and called(node) in {"amax", "mean"}
+        whole = inner if picks and getattr(node, "attr", "") == "values" else None
+        whole = node if plain else whole
+        scores = getattr(getattr(whole, "func", None), "value", None)
+        if whole is None or not isinstance(scores, ast.expr):
+            continue
+        for index in (f"{tokens}[:, 1:]", tokens):
+            text = (
+                f"{bracketed(site, scores)}.gather(-1, {index}.unsqueeze(-1)).squeeze(-1)"
+                if is_torch
+                else f"{site.arrays}.take_along_axis({site.source(scores)}, "
+                f"{index}[..., None], axis=-1)[..., 0]"
+            )
+            yield Edit("gather the token that was sampled", (site.put(node, text),))
+
+
+def completion_only(site: Site) -> Iterator[Edit]:
+    """`per_token.sum(-1)` to the sum over what follows the prompt."""
+    start, keep = site.name_of(Slot.START), site.name_of(Slot.KEEP)
+    for call in site.near(ast.Call):
+        root = getattr(call.func, "value", None)
+        if called(call) not in {"sum", "mean"} or not isinstance(root, ast.expr):
+            continue
+        windows = [f"[:, {start} - 1 :]"] if start else []
+        windows += [f"[:, -{keep}:]"] if keep else []
+        for window in windows:
+            text = f"{bracketed(site, root)}{window}"
+            yield Edit("leave the prompt out", (site.put(root, text),))
+
+
+def attended(site: Site) -> Iterator[Edit]:
+    """`model(ids)` to `model(ids, attention_mask=attention_mask)`."""
+    model, mask = site.name_of(Slot.MODEL), site.name_of(Slot.ATTENTION)
+    for call in site.near(ast.Call):
+        if mask and site.source(call.func) == model:
+            stop = site.span(call)[1] - 1
+            comma = ", " if call.args or call.keywords else ""
+            yield Edit("give the model its attention mask",
+                       (Change(stop, stop, f"{comma}attention_mask={mask}"),))  # fmt: skip
