@@ -142,20 +142,25 @@ class Outcome:
 
     def render(self, style: str, width: int) -> str:
         """The report in one of the formats."""
+        reports = self.called()
         formats: dict[str, Callable[[], str]] = {
-            "full": lambda: text.full(self.reports, self.sources, width),
-            "concise": lambda: text.concise(self.reports),
-            "json": lambda: json.render(self.reports),
-            "github": lambda: github.render(self.reports, self.failures),
-            "sarif": lambda: sarif.render(self.reports, self.failures),
+            "full": lambda: text.full(reports, self.sources, width),
+            "concise": lambda: text.concise(reports),
+            "json": lambda: json.render(reports),
+            "github": lambda: github.render(reports, self.failures),
+            "sarif": lambda: sarif.render(reports, self.failures),
             "html": self._page,
         }
         return formats[style]()
 
+    def called(self) -> list[FileReport]:
+        """The reports with functions under the names that people see."""
+        return [report.called() for report in self.reports]
+
     def _page(self) -> str:
         from rlproof.report.html import render
 
-        return render(self.reports, self.sources, self.objective, self.failures)
+        return render(self.called(), self.sources, self.objective, self.failures)
 
 
 class _Once:

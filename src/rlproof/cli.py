@@ -123,7 +123,7 @@ def identify(path: str, style: str, timeout: float | None) -> None:
     if style == "json":
         _emit(outcome.without_findings().render("json", _width()), None)
     else:
-        _emit(table(outcome.reports), None)
+        _emit(table(outcome.called()), None)
     sys.exit(0 if any(r.checked for r in outcome.reports) else NothingToCheckError.exit_code)
 
 

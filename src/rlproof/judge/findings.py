@@ -164,22 +164,25 @@ class FileReport:
     """Findings that are gone because the file was written anew."""
 
     def of_cells(self, cells: tuple[Cell, ...]) -> FileReport:
-        """The same report on a notebook: lines in names and reasons are those of cells."""
+        """The same report on a notebook: the lines that reasons name are those of cells."""
         if not cells:
             return self
+        skipped = tuple(replace(s, reason=_told(cells, s.reason)) for s in self.skipped)
+        return replace(self, skipped=skipped, cells=cells)
 
-        def told(text: str) -> str:
-            return _LINE.sub(lambda found: spot(cells, int(found[1])), text)
+    def called(self) -> FileReport:
+        """The same report with functions called as people see them: lines of a cell, not of all.
 
+        Findings and targets are told apart by their own names until then.
+        """
+        if not self.cells:
+            return self
         return replace(
             self,
-            targets=tuple(replace(t, name=told(t.name)) for t in self.targets),
-            findings=tuple(
-                replace(f, place=replace(f.place, function=told(f.place.function)))
-                for f in self.findings
-            ),
-            skipped=tuple(Skipped(told(s.check), told(s.reason)) for s in self.skipped),
-            cells=cells,
+            targets=tuple(replace(t, name=_told(self.cells, t.name)) for t in self.targets),
+            findings=tuple(_called(self.cells, f) for f in self.findings),
+            fixed=tuple(_called(self.cells, f) for f in self.fixed),
+            skipped=tuple(replace(s, check=_told(self.cells, s.check)) for s in self.skipped),
         )
 
     def spot(self, line: int) -> str:
@@ -189,6 +192,15 @@ class FileReport:
     def keep(self, codes: frozenset[str]) -> FileReport:
         """The same report with the findings of these codes only."""
         return replace(self, findings=tuple(f for f in self.findings if f.code in codes))
+
+
+def _told(cells: tuple[Cell, ...], text: str) -> str:
+    return _LINE.sub(lambda found: spot(cells, int(found[1])), text)
+
+
+def _called(cells: tuple[Cell, ...], finding: Finding) -> Finding:
+    place = replace(finding.place, function=_told(cells, finding.place.function))
+    return replace(finding, place=place)
 
 
 def detect(seen: Seen) -> list[Finding]:
