@@ -120,3 +120,27 @@ def test_a_notebook_in_r_does_not_fail_a_folder(tmp_path):
         '"cells": [{"cell_type": "code", "source": "x <- 1"}]}'
     )
     assert run(str(tmp_path)).exit_code == 0
+
+
+INLINE = """\
+def train(policy, optimizer, batches):
+    for batch in batches:
+        logp = policy(batch["ids"])
+        ratio = torch.exp(logp - batch["old_logp"])
+        a = batch["advantages"][:, None]
+        term = torch.{picker}(ratio * a, torch.clamp(ratio, 0.8, 1.2) * a)
+        loss = -(term * batch["mask"]).sum() / batch["mask"].sum()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_the_name_of_a_loss_in_a_loop_has_the_line_of_its_cell(tmp_path):
+    """`loss.backward()` is line 9 of the third cell, whose first line imports torch."""
+    pytest.importorskip("torch")
+    path = notebook(tmp_path, loss="import torch\n" + INLINE)
+    [file] = json.loads(run(path, "--format", "json").stdout)["files"]
+    finding = next(f for f in file["findings"] if f["code"] == "SUR004")
+    name = "train (inline loss, cell 3, line 9)"
+    assert (finding["function"], finding["cell"], finding["line"]) == (name, 3, 7)
+    assert name in [target["name"] for target in file["targets"]]

@@ -83,13 +83,14 @@ def test_advantages_from_a_reward_function(tmp_path):
 
 
 def test_an_argument_nobody_can_guess_is_named(tmp_path):
-    report = check_text(
-        tmp_path,
-        LOSS.format(returned="loss").replace("mask, clip_eps", "mask, frobnicator, clip_eps"),
-    )
-    assert [s.reason for s in report.skipped] == [
-        "needs `frobnicator`, whose meaning is not recognised"
-    ]
+    """One that nothing reads stands in nobody's way."""
+    text = LOSS.replace("mask, clip_eps", "mask, frobnicator, clip_eps")
+    report = check_text(tmp_path, text.format(returned="loss * frobnicator"))
+    [skipped] = report.skipped
+    assert "needs `frobnicator` (line " in skipped.reason
+    assert skipped.reason.endswith("whose meaning is not recognised")
+    unread = check_text(tmp_path, text.format(returned="loss"))
+    assert (strong(unread), unread.skipped, unread.checked) == ([], (), 1)
 
 
 def test_a_virtual_environment_beside_the_script_is_not_local_code(tmp_path, monkeypatch):
@@ -157,7 +158,7 @@ OLD = "old = token_logps(theta, rows, tokens).detach()"
 def test_a_loop_with_an_optimizer_is_recorded(tmp_path):
     pytest.importorskip("torch")
     healthy = check_text(tmp_path, TORCH_TRAINER.format(old=OLD, refreshed=""))
-    assert (strong(healthy), healthy.skipped, healthy.checked) == ([], (), 3)
+    assert (strong(healthy), healthy.skipped, healthy.checked) == ([], (), 4)  # advantages inline
     broken = check_text(tmp_path, TORCH_TRAINER.format(old="", refreshed=OLD))
     assert strong(broken) == ["LOP001"]
 
@@ -178,5 +179,87 @@ def test_the_mask_of_the_whole_batch_may_be_the_one_that_is_counted(tmp_path):
     text = text.replace("max(mask.sum(), 1)", "max({second}.sum(), 1)")
     scope = check_text(tmp_path, text.replace("{second}", "full_mask"))
     assert strong(scope) == []
+    first = text.replace("(logp, old", "({second}, logp, old").replace(
+        "{second}, clip_eps", "clip_eps"
+    )
+    assert "(full_mask, logp" in (first := first.replace("{second}", "full_mask"))
+    assert strong(check_text(tmp_path, first)) == []  # whichever of the two comes first
     other = check_text(tmp_path, text.replace("{second}", "count_mask"))
     assert strong(other) == ["MSK003"]
+
+
+def test_a_width_in_place_of_a_setting_left_out_is_said_and_no_fault(tmp_path):
+    """The same divisor without the setting is AGG004: nobody could make it a constant."""
+    text = LOSS.format(returned="loss").replace("clip_eps=0.2", "clip_eps=0.2, horizon=None")
+    start = "    ratio = np"
+    text = text.replace(start, "    if horizon is None:\n        horizon = mask.shape[1]\n" + start)
+    text = text.replace("max(mask.sum(), 1)", "(mask.shape[0] * horizon)")
+    report = check_text(tmp_path, text)
+    assert strong(report) == []
+    assert [s.reason for s in report.skipped] == [
+        "without `horizon` it is the padded width: constant only if that is fixed"
+    ]
+    bare = text.replace("horizon is None", "True")
+    assert strong(check_text(tmp_path, bare)) in (["AGG004"], ["MSK002"])
+
+
+SILENT = """
+import torch
+
+
+class Learner:
+    def improve(self, data):
+        cur = self.net(data.x)
+        prev, gain = data.prev, data.gain
+        keep = data.keep
+        prev = data.prev
+        gain = data.gain
+        r = torch.exp(cur - prev)
+        s = torch.{picker}(r * gain[:, None], r.clamp(0.8, 1.2) * gain[:, None])
+        out = -(s * keep).sum() / keep.sum()
+        out.backward()
+        self.opt.step()
+        self.opt.zero_grad()
+"""
+
+
+def test_names_that_say_nothing_have_roles_by_the_shape_of_the_code(tmp_path):
+    pytest.importorskip("torch")
+    assert strong(check_text(tmp_path, SILENT.format(picker="max"))) == ["SUR004"]
+    healthy = check_text(tmp_path, SILENT.format(picker="min"))
+    assert (strong(healthy), healthy.skipped, healthy.checked) == ([], (), 1)
+
+
+GROUPED = '''
+import numpy as np
+
+
+def normalize(x, k):
+    """{doc}"""
+    g = x.reshape(-1, k)
+    return ((g - g.mean(1, keepdims=True)) / (g.std(1, keepdims=True) + 1e-6)).reshape(-1)
+
+
+{use}
+'''
+
+
+@pytest.mark.parametrize(
+    ("doc", "use", "judged"),
+    [
+        ("x: rewards of all rows, k: completions per prompt", "", 1),
+        ("Rows of k.", "def main(rewards):\n    return normalize(rewards, 4)", 1),
+        ("Rows of k.", "def main(pixels):\n    return normalize(pixels, 4)", 0),
+    ],
+)
+def test_a_normaliser_is_that_of_rewards_where_something_says_so(tmp_path, doc, use, judged):
+    from rlproof.read.script import read
+
+    path = tmp_path / "s.py"
+    path.write_text(GROUPED.format(doc=doc, use=use), "utf-8")
+    if not judged:
+        assert not read(str(path)).targets
+        return
+    report = check_text(tmp_path, GROUPED.format(doc=doc, use=use))
+    [target] = report.targets
+    assert (target.objective["baseline"], report.checked) == ("group-mean", judged)

@@ -232,3 +232,16 @@ def test_every_expression_has_a_taint_a_statement_and_loops(block, result):
 def test_the_else_of_a_loop_may_not_run():
     found = taint("while b:\n    x = a\n    break\nelse:\n    x = b\nreturn x")
     assert set("ab") <= set(found)
+
+
+def test_parameters_of_a_function_inside_are_what_it_is_given():
+    """Also where one of them has the name of something else outside."""
+    function, found = flow("def g(b, k):\n    x = b - k\n    return x\nreturn g(a, k=c)")
+    difference = function.body[0].body[0].value
+    assert "a" in found.taints[difference.left]
+    assert found.taints[difference.right] == {"c"}
+
+
+def test_functions_inside_that_call_each_other_end():
+    body = "def g(x):\n    return h(x)\ndef h(x):\n    return g(x)\nreturn g(a)"
+    assert "a" in taint(body)

@@ -244,3 +244,30 @@ def test_calls_in_source_order():
 def test_a_question_about_the_coefficient_is_not_its_use():
     text = OPTIONAL.replace("if use_kl", "if kl_coef is not None").replace("0.04 *", "kl_coef *")
     assert loss_landmarks(target(text))["beta"].line == 9
+
+
+HELPED = """\
+def loss(logp, old_logp, ref_logp, adv, mask, clip_eps=0.2, beta=0.04):
+    ratio = np.exp(logp - old_logp)
+    terms = np.minimum(ratio * adv, np.clip(ratio, 1 - clip_eps, 1 + clip_eps) * adv)
+    penalty = divergence(logp, {other})
+    return -((terms - beta * penalty) * mask).sum() / mask.sum()
+"""
+
+
+def test_what_meets_in_a_helper_is_where_the_helper_is_called():
+    found = loss_landmarks(target(HELPED.format(other="ref_logp")))
+    assert (found["divergence"].line, found["ratio"].line) == (4, 2)
+    wrong = loss_landmarks(target(HELPED.format(other="old_logp")))
+    assert (wrong["old_penalty"].line, wrong["ratio"].line) == (4, 2)
+
+
+def test_a_function_inside_shows_its_own_lines():
+    inside = """\
+def loss(logp, old_logp, ref_logp, adv, mask, clip_eps=0.2, beta=0.04):
+    def divergence(one, other):
+        gap = other - one
+        return np.exp(gap) - gap - 1
+"""
+    text = inside + HELPED.format(other="ref_logp").partition("\n")[2]
+    assert loss_landmarks(target(text))["divergence"].line == 3

@@ -7,7 +7,7 @@ from tests.support.checking import check_text, strong
 
 from rlproof.read.names import Slot
 from rlproof.read.roles import recognise
-from rlproof.read.shape import surrogate_slots
+from rlproof.read.shape import local_slots, surrogate_slots, used_as
 from rlproof.read.targets import Role
 
 LOOP = """\
@@ -67,3 +67,47 @@ def test_it_is_judged_like_any_other(tmp_path):
     ]
     assert strong(healthy) == []
     assert strong(check_text(tmp_path, text.replace("torch.max(", "torch.min("))) == ["SUR013"]
+
+
+COUNTED = """
+def f(a, b, c, d, e):
+    r = (a - b).exp()
+    s = torch.min(r * c, r.clamp(1 - e, 1 + e) * c)
+    return -({product}).sum() / {divisor}
+"""
+
+
+@pytest.mark.parametrize(
+    ("product", "divisor", "slots"),
+    [
+        ("s * d", "d.sum()", {"d": Slot.MASK, "e": Slot.CLIP}),
+        ("s * d", "d.sum().clamp(min=1)", {"d": Slot.MASK, "e": Slot.CLIP}),
+        ("s * d", "len(d)", {"e": Slot.CLIP}),  # a weight that nothing counts
+        ("s", "d.sum()", {"e": Slot.CLIP}),
+    ],
+)
+def test_mask_and_clip_range_by_their_use(product, divisor, slots):
+    node = ast.parse(COUNTED.format(product=product, divisor=divisor)).body[0]
+    assert used_as(node, ["d", "e"]) == slots
+
+
+def test_variables_of_a_loop_by_the_shape_of_what_is_made_of_them():
+    body = """
+def step(self, data):
+    cur = self.net(data.x)
+    prev, z = data.prev, data.z
+    z = data.z
+    w = data["w"]
+    r = torch.exp(cur - data.prev)
+    p = data.prev
+    r = torch.exp(cur - p)
+    out = -(torch.min(r * z, r.clamp(0.8, 1.2) * z) * w).sum() / w.sum()
+"""
+    assert local_slots(ast.parse(body).body[0]) == {
+        "cur": Slot.NEW, "p": Slot.OLD, "z": Slot.ADVANTAGES, "w": Slot.MASK,
+    }  # fmt: skip
+
+
+def test_no_shape_no_slots():
+    body = "def f(x):\n    y = g(x)\n    z = torch.exp(y)\n    return torch.max(z, y)"
+    assert local_slots(ast.parse(body).body[0]) == {}

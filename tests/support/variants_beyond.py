@@ -142,7 +142,7 @@ BEYOND = (
 
         def group_advantages(rewards, group_size):
             r = rewards.float().view(-1, group_size)
-            std = torch.clamp(r.std(dim=1, keepdim=True), min=1e-6)
+            std = torch.clamp(r.std(dim=1, keepdim=True), min=1e-4)
             return ((r - r.mean(dim=1, keepdim=True)) / std).view(-1)
         """,
         {"group_advantages": {"baseline": "group-mean", "scale": "sample-std"}},

@@ -25,6 +25,7 @@ FAMILIES = {
     "AGG": "Aggregation",
     "MSK": "Masks and padding",
     "LGP": "Log-probabilities",
+    "SMP": "Sampling",
     "LOP": "The loop",
     "MET": "Metrics",
     "OBJ": "The objective as a whole",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from rlproof.read.targets import Script, Target
+from rlproof.read.targets import Role, Script, Target
 
 _ARRAY_METHODS = {
     "abs", "clamp", "clip", "detach", "dim", "exp", "float", "masked_fill", "mean", "reshape",
@@ -44,8 +44,10 @@ def conventions(script: Script, target: Target) -> Iterator[Convention]:
             yield from (Convention("list", shape) for shape in ("row", "token"))
             continue
         shapes = ("row", "column", "token")
+        # rewards come in the precision of the library, where rounding shows
+        dtype = "float32" if array == "mlx" and target.role is Role.ADVANTAGES else "float"
         for mask, shape in product(("number", "bool", "int"), shapes):
-            yield Convention(array, shape, mask)
+            yield Convention(array, shape, mask, dtype)
         yield from (
             replace(Convention(array, shape), dtype="float32")
             for shape in shapes
@@ -62,6 +64,8 @@ def _likely_arrays(script: Script, target: Target) -> list[str]:
         return ["torch"]
     if "numpy" in libraries:
         return ["numpy", "list"]
+    if "mlx" in libraries:
+        return ["mlx"]
     present = [lib for lib in ("torch", "numpy") if lib in imported.values()]
     if target.origin and present:
         return [*present[:1], "list", *present[1:]]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Any
 
+from rlproof.bind.byrow import ByRow, by_rows
 from rlproof.bind.convention import Convention
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
@@ -17,6 +18,7 @@ from rlproof.read.names import Slot, words
 from rlproof.read.targets import Parameter, Script, Target
 
 _LARGER = {"full", "global", "total", "all", "whole", "batch"}
+_DRIFT = 0.1
 _WIDTH = 8  # a constant normaliser no probe batch is as wide as
 
 
@@ -34,11 +36,37 @@ class LossImplementation(Implementation):
             mask=[[1, 1, 1], [1, 1, 0]],
         )
         self.pick: str | None = None
-        first = self.settle(lambda: self._request(plain), lambda a: a["value"] == a["value"])
+        self.by_row = ByRow()
+        first = self._settled(plain)
         if len(first["places"]) > 1:
             self.pick = self._likeliest(first["places"], plain)
         self.reduced = not first["where"].endswith(".sum()")
         """Whether the loss is one number; if not, its entries are summed."""
+
+    def _settled(self, plain: Batch) -> Spec:
+        """The first answer; where no shape fits, log-probs of a rollout as numbers of rows."""
+        wrong: UnbindableError | None = None
+        for way in (ByRow(), *by_rows(self.target)):
+            self.by_row = way
+            try:
+                first = self.settle(lambda: self._request(plain), _is_number)
+            except UnbindableError as error:
+                wrong = wrong or error
+                continue
+            if not way.slots or self._is_relative(plain):
+                return first
+        assert wrong is not None
+        raise wrong
+
+    def _is_relative(self, plain: Batch) -> bool:
+        """Whether all policies can be shifted together, as wherever only ratios count."""
+        after = plain.but(
+            new=[[x - 0.25 for x in row] for row in plain.new],
+            old=[[x - 0.25 for x in row] for row in plain.old],
+            ref=[[x - 0.25 for x in row] for row in plain.ref],
+        )
+        one, other = (self.raw(batch).get("value") for batch in (plain, after))
+        return one is not None and other is not None and abs(one - other) < 1e-5
 
     def many(self, batches: list[Batch]) -> list[Answer]:
         """Value and gradient for each batch."""
@@ -115,7 +143,8 @@ class LossImplementation(Implementation):
         match parameter.slot:
             case Slot.NEW | Slot.OLD | Slot.REF:
                 rows = {Slot.NEW: batch.new, Slot.OLD: batch.old, Slot.REF: batch.ref}
-                return [convention.kind(), self._signed(parameter.slot, rows[parameter.slot])]
+                values = self._signed(parameter.slot, rows[parameter.slot])
+                return [convention.kind(), self.by_row.of(parameter.slot, values, batch.mask)]
             case Slot.ADVANTAGES:
                 return [convention.kind(), _shaped(batch.advantages, convention, width)]
             case Slot.REWARDS if self.target.origin and parameter.required:
@@ -126,22 +155,30 @@ class LossImplementation(Implementation):
                 return [convention.kind("int"), [sum(row) for row in batch.mask]]
             case Slot.DIVERGENCES:
                 return [convention.kind(), [[0.0] * width for _ in batch.mask]]
+            case Slot.WEIGHTS if parameter.required:
+                return [convention.kind(), [1.0]]
             case Slot.SWITCH | Slot.ONE if parameter.required:
                 return ["raw", 1]
             case Slot.WIDTH if parameter.required:
                 return ["raw", _WIDTH]
             case Slot.TEMPERATURE if parameter.required:
                 return ["raw", 1.0]
+            case Slot.BETA if not self.target.has(Slot.REF):  # of a penalty on the last update
+                return ["raw", _DRIFT] if parameter.required else None
             case Slot.GROUP_SIZE if parameter.required:
                 return ["raw", len(batch.mask)]
             case _:
                 return _coefficient(parameter, batch)
 
-    def _mask(self, parameter: Parameter, batch: Batch) -> list[list[int]]:
+    def _mask(self, parameter: Parameter, batch: Batch) -> list[Any]:
         """A second mask may differ, unless it is that of a larger batch, there to be counted."""
-        first = self.target.parameter(Slot.MASK) is parameter
-        larger = bool(set(words(parameter.name)) & _LARGER)
-        return batch.mask if first or larger or batch.second is None else batch.second
+        if parameter.name == self.by_row.mask:
+            return [int(any(row)) for row in batch.mask]
+        masks = [
+            p for p in self.target.parameters if p.slot is Slot.MASK and p.name != self.by_row.mask
+        ]
+        own = [p for p in masks if not set(words(p.name)) & _LARGER] or masks
+        return batch.second or batch.mask if parameter in own[1:] else batch.mask
 
     def _is_negative(self, slot: Slot) -> bool:
         parameter = self.target.parameter(slot)
@@ -149,6 +186,10 @@ class LossImplementation(Implementation):
 
     def _signed(self, slot: Slot, rows: Rows) -> Rows:
         return [[-x for x in row] for row in rows] if self._is_negative(slot) else rows
+
+
+def _is_number(answer: Spec) -> bool:
+    return bool(answer["value"] == answer["value"])
 
 
 def _coefficient(parameter: Parameter, batch: Batch) -> list[Any] | None:

@@ -18,9 +18,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             continue
         trial = max(failed, key=lambda t: max(map(abs, t.got or [0.0])))
         size = max(map(abs, trial.got or [0.0]))
+        eps = float(function.point["eps"])
+        if function.point["eps_place"] == "sqrt(max(var, eps))":
+            eps = eps**0.5  # as it is written: the least std
         yield Sighting(
             function.where["division"],
-            f"eps = {function.point['eps']:g} is below the rounding of this dtype: equal rewards "
+            f"eps = {eps:g} is below the rounding of this dtype: equal rewards "
             "are pushed up or down together",
             Evidence(
                 f"rewards [{trial.rewards[0]:g}] * {len(trial.rewards)}, one group: "

@@ -28,8 +28,12 @@ def width_evidence(loss: LossSeen) -> Evidence:
 
 
 def divides_all_slots(loss: LossSeen) -> bool:
-    """Whether real tokens weigh one over the number of slots, padding included."""
-    return loss.point.get("aggregation") == "all-slots" and "mask" in loss.slots
+    """Whether real tokens weigh one over the number of slots, padding included.
+
+    A width that only stands in for a setting left out is a documented choice.
+    """
+    over_all = loss.point.get("aggregation") == "all-slots" and "mask" in loss.slots
+    return over_all and not loss.facts.get("width_instead_of")
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:

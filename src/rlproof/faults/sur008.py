@@ -15,7 +15,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     for loss in seen.losses:
         ignored = loss.slots & _CLIPS and not loss.facts.get("clip_matters", True)
         known = "surrogate" in loss.point and not loss.facts.get("unused_on_purpose")
-        if not (ignored and known):
+        on_policy = loss.point.get("ratio") == "detached" and "old log-probs" not in loss.slots
+        if not (ignored and known) or on_policy:  # ρ = 1 on purpose: nothing to clip
             continue
         batch = Batch([[-0.1]], [[-2.0]], [[-0.1]], [1.0], [[1]])
         got = [loss.run(batch.but(low=eps, high=eps)).value for eps in (0.2, 0.5)]

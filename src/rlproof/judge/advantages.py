@@ -16,9 +16,9 @@ from rlproof.faults.model import rounded
 from rlproof.faults.seen import AdvantagesSeen, Place, Point
 from rlproof.judge.axes import values
 from rlproof.judge.groups import group_facts
-from rlproof.probe.advantages import GROUP, AdvantagesObservation, Trial, observe
+from rlproof.probe.advantages import GROUP, REWARDS, AdvantagesObservation, Trial, observe
 from rlproof.read.anatomy import std_statement
-from rlproof.read.calls import forgets_groups
+from rlproof.read.calls import forgets_groups, is_told_groups
 from rlproof.read.landmarks import advantages_landmarks, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Target
@@ -28,6 +28,8 @@ _GROUPED: dict[str | float, str | float] = {"batch-mean": "group-mean"}
 _STABILISED = (
     "population-std", "sample-std", "batch-population-std", "batch-sample-std"
 )  # fmt: skip
+_LARGEST_EPS = 1e-2
+_OF_BATCH = r"\bbatch|whiten|global"
 _TOLERANCE = 2e-3
 """Residual of a fit without stabiliser: an eps of 1e-4 at std 0.4 changes 2.5e-4."""
 
@@ -37,7 +39,9 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     seen = observe(function)
     target = function.target
     forgotten = forgets_groups(function.script, target)
-    point = identify(seen) if forgotten else _of_one_group(identify(seen), target)
+    point = identify(seen)
+    if not forgotten and not is_told_groups(function.script, target) and _is_one_group(target):
+        point = identify(seen, len(REWARDS)) or _as_group(point)
     where: dict[str, Place] = advantages_landmarks(target)
     std = std_statement(target)
     if std is not None:
@@ -56,19 +60,17 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     return AdvantagesSeen(target.name, slots, where, point, function.run, facts)
 
 
-def _of_one_group(point: dict[str, str | float], target: Target) -> dict[str, str | float]:
-    """A function without a group parameter that speaks of a group is given one at a time."""
-    grouped = target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS)
-    if target.origin and not grouped:
-        return _as_group(point)
-    text = f"{target.name.replace('_', ' ')} {target.doc}"
-    if (
-        grouped
-        or "batch" in text
-        or not re.search(r"\bgroup|\b(one|same|per|each) prompt", text, re.IGNORECASE)
-    ):
-        return point
-    return _as_group(point)
+def _is_one_group(target: Target) -> bool:
+    """Whether a function without a group parameter, that speaks of one, is given it alone."""
+    if target.has(Slot.GROUP_SIZE) or target.has(Slot.GROUP_IDS):
+        return False
+    held = [p.name.replace("_", " ") for p in target.parameters if p.slot is Slot.RECORDS]
+    text = " ".join([target.name.replace("_", " "), *held, target.doc])
+    if target.origin:
+        of_batch = _OF_BATCH if target.origin.whole else r"whiten|global"
+        return not re.search(of_batch, text, re.IGNORECASE)
+    speaks = re.search(r"\bgroup|\b(one|same|per|each) prompt", text, re.IGNORECASE)
+    return "batch" not in text and bool(speaks)
 
 
 def _as_group(point: dict[str, str | float]) -> dict[str, str | float]:
@@ -96,14 +98,19 @@ def _failed(trial: Trial, scaled: bool) -> bool:
     return trial.error is not None or (scaled and not trial.sane)
 
 
-def identify(seen: AdvantagesObservation) -> dict[str, str | float]:
-    """Coordinates of the formula, empty where no published one reproduces the values."""
+def identify(seen: AdvantagesObservation, size: int = GROUP) -> dict[str, str | float]:
+    """Coordinates of the formula, empty where no published one reproduces the values.
+
+    Args:
+        seen: what came out.
+        size: how many rewards are a group.
+    """
     if seen.plain.got is None or seen.changed.got is None:
         return {}
     fits = [
         (fit[0], fit[1], baseline, scale)
         for baseline, scale in product(BASELINES, values("scale"))
-        if (fit := _fit(seen, baseline, scale))
+        if (fit := _fit(seen, baseline, scale, size))
     ]
     if not fits:
         return {}
@@ -114,15 +121,17 @@ def identify(seen: AdvantagesObservation) -> dict[str, str | float]:
     if abs(abs(factor) - 1) > _TOLERANCE:
         point["factor"] = rounded(abs(factor), 4)
     if scale in _STABILISED:
-        point |= _stabiliser(seen.close, baseline, scale)
+        point |= _stabiliser(seen, baseline, scale)
     return point
 
 
-def _fit(seen: AdvantagesObservation, baseline: str, scale: str) -> tuple[float, float] | None:
+def _fit(
+    seen: AdvantagesObservation, baseline: str, scale: str, size: int
+) -> tuple[float, float] | None:
     """Residual and factor of one formula on both inputs together."""
     models, observed = [], []
     for trial in (seen.plain, seen.changed):
-        rewards = np.array(trial.rewards).reshape(-1, GROUP)
+        rewards = np.array(trial.rewards).reshape(-1, size)
         model = (rewards - BASELINES[baseline](rewards)) / values("scale")[scale](rewards)
         models.append(model.ravel())
         observed.append(np.array(trial.got))
@@ -132,19 +141,16 @@ def _fit(seen: AdvantagesObservation, baseline: str, scale: str) -> tuple[float,
     return (residual, factor) if residual < _TOLERANCE else None
 
 
-def _stabiliser(close: tuple[Trial, ...], baseline: str, scale: str) -> dict[str, str | float]:
+def _stabiliser(seen: AdvantagesObservation, baseline: str, scale: str) -> dict[str, str | float]:
     """Size and place of eps, from groups (0, d) whose spread is about as small as eps."""
-    sample = "sample" in scale
-    above = 0.5 if baseline in ("group-mean", "batch-mean") else 1.0  # of d, in (d − r̄)
-    found: list[tuple[float, float]] = []
-    for trial in close:
-        if trial.got is None or trial.got[1] <= 0:
-            return {}
-        spread = trial.rewards[1] * (0.5**0.5 if sample else 0.5)
-        effective = trial.rewards[1] * above / trial.got[1]
-        found.append(
-            (effective - spread, (effective**2 - spread**2) ** 0.5 if effective > spread else 0)
-        )
+    close = _divisors(seen.close, baseline, scale)
+    if len(close) < len(seen.close):
+        return {}
+    if least := _least(close, _divisors(seen.tiny, baseline, scale)):
+        return {"eps": rounded(least**2, 3), "eps_place": "sqrt(max(var, eps))"}
+    found = [
+        (got - spread, (got**2 - spread**2) ** 0.5 if got > spread else 0) for spread, got in close
+    ]
     added, inside = zip(*found, strict=True)
     if max(map(abs, added)) < 1e-12:
         return {"eps": 0.0}
@@ -153,6 +159,28 @@ def _stabiliser(close: tuple[Trial, ...], baseline: str, scale: str) -> dict[str
     if inside[1] and abs(inside[0] - inside[1]) <= 0.02 * inside[1]:
         return {"eps": rounded(inside[1] ** 2, 3), "eps_place": "sqrt(var + eps)"}
     return {}
+
+
+def _divisors(trials: tuple[Trial, ...], baseline: str, scale: str) -> list[tuple[float, float]]:
+    """The std of groups (0, d), and what they were divided by; those without an answer left out."""
+    above = 0.5 if baseline in ("group-mean", "batch-mean") else 1.0  # of d, in (d − r̄)
+    share = 0.5**0.5 if "sample" in scale else 0.5
+    return [
+        (trial.rewards[1] * share, trial.rewards[1] * above / trial.got[1])
+        for trial in trials
+        if trial.got is not None and trial.got[1] > 0
+    ]
+
+
+def _least(close: list[tuple[float, float]], tiny: list[tuple[float, float]]) -> float | None:
+    """The least std that is divided by, where a smaller one makes no difference: max(std, eps)."""
+    if len(tiny) < 2:
+        return None
+    (spread, _), (_, least) = tiny[:2]
+    if not spread < least < _LARGEST_EPS:
+        return None
+    alike = all(abs(got - max(s, least)) <= 0.002 * max(s, least) for s, got in (*tiny, *close))
+    return least if alike else None
 
 
 def _promises_std(target: Target) -> bool:

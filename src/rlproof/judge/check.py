@@ -243,6 +243,7 @@ class _Check:
         self.other += [*rows.judge(loss), *bounds.judge(loss)]
         seen = losses.judge(loss)
         self._unknown(seen)
+        self._width(seen)
         facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
         point = {**seen.point, **alike.indistinguishable(seen.point, loss.masked)}
         return replace(seen, point=point, facts=facts)
@@ -259,6 +260,13 @@ class _Check:
             return
         self.unknown.add(seen.function)
         self.notes.append(Skipped(f"identifying {seen.function}", f"unknown objective: {reason}"))
+
+    def _width(self, seen: LossSeen) -> None:
+        """A divisor that is the width only because a setting was left out: said, no fault."""
+        setting = seen.facts["width_instead_of"]
+        if setting and seen.point.get("aggregation") == "all-slots":
+            reason = f"without `{setting}` it is the padded width: constant only if that is fixed"
+            self.notes.append(Skipped(f"the divisor of {seen.function}", reason))
 
     def _empty_mask(self, loss: LossImplementation) -> None:
         """A batch without a real token: a note where it raises or gives NaN."""

@@ -84,7 +84,8 @@ def clip_of(point: Point, batch: Batch) -> Clip:
     """The bounds in force: the batch's where the loss takes them, else the measured ones."""
     low, high = float(point.get("clip_low", 0.2)), float(point.get("clip_high", 0.2))
     if point.get("clip_from") == "arguments":
-        low = low if batch.low is None else batch.low
+        unbounded = low >= 1  # only the upper bound is an argument
+        low = low if batch.low is None or unbounded else batch.low
         high = high if batch.high is None else batch.high
     return Clip(
         low,

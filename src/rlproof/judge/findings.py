@@ -15,6 +15,7 @@ from rlproof.faults.seen import Batch, LossSeen, Place, Point, ScriptError, Seen
 from rlproof.read.source import Cell, spot
 
 _PROBABILITIES = (0.5, 0.25, 0.75)
+_FAR = ((0.9, 0.01), (0.01, 0.9))  # beyond any clip range that was meant as one
 _NOTICEABLE = 0.02
 _LINE = re.compile(r"\bline (\d+)\b")
 
@@ -132,12 +133,15 @@ class Skipped:
 
 def once(findings: list[Finding]) -> list[Finding]:
     """Of the branches of one function that share a line, only the first is named for it."""
-    seen: dict[tuple[str, str, int, int], Finding] = {}
+    seen: set[tuple[str, str, int, int]] = set()
+    kept: list[Finding] = []
     for finding in findings:
         function, _, branch = finding.place.function.partition(" [")
         key = (finding.code, function, finding.place.line, finding.place.col)
-        seen.setdefault(key if branch else (*key[:3], -1 - len(seen)), finding)
-    return list(seen.values())
+        if not branch or key not in seen:
+            kept.append(finding)
+        seen.add(key)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +164,23 @@ class FileReport:
     """Findings that are gone because the file was written anew."""
 
     def of_cells(self, cells: tuple[Cell, ...]) -> FileReport:
-        """The same report on a notebook: the lines that reasons name are lines of cells."""
+        """The same report on a notebook: lines in names and reasons are those of cells."""
         if not cells:
             return self
-        skipped = tuple(
-            replace(s, reason=_LINE.sub(lambda found: spot(cells, int(found[1])), s.reason))
-            for s in self.skipped
+
+        def told(text: str) -> str:
+            return _LINE.sub(lambda found: spot(cells, int(found[1])), text)
+
+        return replace(
+            self,
+            targets=tuple(replace(t, name=told(t.name)) for t in self.targets),
+            findings=tuple(
+                replace(f, place=replace(f.place, function=told(f.place.function)))
+                for f in self.findings
+            ),
+            skipped=tuple(Skipped(told(s.check), told(s.reason)) for s in self.skipped),
+            cells=cells,
         )
-        return replace(self, skipped=skipped, cells=cells)
 
     def spot(self, line: int) -> str:
         """A line as people call it: `12`, or `cell 3, line 2`."""
@@ -228,7 +241,8 @@ def smallest_case(loss: LossSeen, axis: str, value: str) -> Evidence | None:
 def _surrogate_cases(loss: LossSeen) -> Iterator[tuple[str, Batch]]:
     """One token, with round probabilities; equal ones first."""
     takes, to_ref = loss.slots, loss.point.get("ratio_to") == "reference"
-    for new, old, adv in product(_PROBABILITIES, _PROBABILITIES, (1.0, -1.0)):
+    near = product(_PROBABILITIES, _PROBABILITIES)
+    for (new, old), adv in product((*near, *_FAR), (1.0, -1.0)):
         rows = [[log(new)]]
         batch = Batch(rows, [[log(old)]], [[log(old)]] if to_ref else rows, [adv], [[1]])
         coefficients = ", clip range 0.2" * any("clip range" in slot for slot in takes)

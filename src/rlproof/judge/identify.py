@@ -323,7 +323,11 @@ def _levels(point: Point) -> Iterator[Point]:
     if point.get("clip_convention") == "log":
         yield {"level": "geometric-of-clipped", "surrogate": "unclipped"}
     yield from ({"level": "token"}, {"level": "sequence-mean"})
-    yield from ({"level": "sequence-sum", "aggregation": name} for name in values("aggregation"))
+    products = [{"level": "sequence-sum", "aggregation": name} for name in values("aggregation")]
+    yield from products
+    if point.get("divergence", "none") != "none" and "divergence_aggregation" not in point:
+        own = {"divergence_aggregation": point["aggregation"]}  # it has no product: as measured
+        yield from ({**changes, **own} for changes in products)
     if point["surrogate"] == "dual-clip":
         yield {"level": "token", "surrogate": "two-sided"}
     if point["surrogate"] == "min-clip" and point.get("clip_from") == "constant":

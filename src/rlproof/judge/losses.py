@@ -11,11 +11,12 @@ from rlproof.judge import alike
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.identify import TOLERANCE, clip_matters, identify, padding_weight, residual
 from rlproof.probe.loss import LossObservation, observe
-from rlproof.read.anatomy import declares_unused, is_negated, maximises, picker, says_width
+from rlproof.read.anatomy import declares_unused, is_negated, maximises, picker
 from rlproof.read.landmarks import loss_landmarks
 from rlproof.read.names import Slot
 from rlproof.read.parameters import number
 from rlproof.read.targets import Script, Target
+from rlproof.read.widths import says_width, width_instead_of
 
 _REAL_TOKENS = r"\b(real|valid|unpadded|non-?pad\w*|unmasked|response|completion)\s+tokens?\b"
 
@@ -39,7 +40,8 @@ def judge(loss: LossImplementation) -> LossSeen:
         point=point,
         run=loss.run,
         predict=evaluate,
-        facts=_facts(seen, target, point) | {"nearest": _nearest(seen, point, (low, high))},
+        facts=_facts(seen, loss.script, target, point)
+        | {"nearest": _nearest(seen, point, (low, high))},
         declared=direction(loss.script, target),
     )
 
@@ -61,12 +63,15 @@ def _default_bounds(target: Target, point: Point) -> dict[str, str | float]:
     return found
 
 
-def _facts(seen: LossObservation, target: Target, point: dict[str, str | float]) -> dict[str, Any]:
+def _facts(
+    seen: LossObservation, script: Script, target: Target, point: dict[str, str | float]
+) -> dict[str, Any]:
     pulled = seen.weights.divergence
     return {
         "clip_matters": clip_matters(seen),
         "picker": picker(target),
-        "explicit_width": says_width(target) and not re.search(_REAL_TOKENS, target.doc),
+        "explicit_width": says_width(script, target) and not re.search(_REAL_TOKENS, target.doc),
+        "width_instead_of": width_instead_of(script, target),
         "divergence_on_padding": padding_weight(pulled, seen.weights.mask) > TOLERANCE,
         "residual": residual(point, seen),
         "mode": seen.mode,
@@ -90,4 +95,4 @@ def direction(script: Script, target: Target) -> str | None:
     if maximised or maximises(script):
         return None
     named = f"{target.name.replace('_', ' ')} {doc}".lower()
-    return "loss" if re.search(r"\bloss\b", named) else None
+    return "loss" if re.search(r"\bloss\b|\b[a-z]+loss(fn)?\.", named) else None

@@ -24,6 +24,7 @@ from rlproof.read.loop.updates import (
     is_accumulation,
     is_every_so_often,
     loss_of,
+    summed,
     token_mean,
 )
 from rlproof.read.loop.values import Values
@@ -301,7 +302,7 @@ def _mean_of_means(
     if loss.core is None or "num_items_in_batch" in script.source.text:
         return
     node, frame, step = loss.core
-    mask = token_mean(node)
+    mask = token_mean(node, summed(node, loop.passes, frame))
     if mask is None or same_every_round(loop.passes, mask, frame, micro):
         return
     # a divisor that knows all micro-batches would put it right again
@@ -329,7 +330,9 @@ def _mean_of_means(
 
 
 def _is_count(node: ast.expr) -> bool:
-    """`len(micro_batches)`."""
+    """`len(micro_batches)`, or `len(rows) // size`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        node = node.left
     return isinstance(node, ast.Call) and called(node) == "len"
 
 

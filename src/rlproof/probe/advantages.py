@@ -19,6 +19,8 @@ ROUNDED = ([0.1] * 3, [0.2] * 8, [0.1] * 7, [0.7] * 10)
 """Groups whose mean is off by rounding, so that a computed std need not be exactly 0."""
 CLOSE = (1e-3, 1e-5)
 """Spreads d of a group (0, d), small enough to show the stabiliser."""
+TINY = (1e-11, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4)
+"""Spreads far below any stabiliser, and about as large as each: a least value of the std shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class AdvantagesObservation:
     rounded: tuple[Trial, ...]
     close: tuple[Trial, ...]
     single: Trial
+    tiny: tuple[Trial, ...] = ()
 
 
 def observe(function: AdvantagesImplementation) -> AdvantagesObservation:
@@ -66,6 +69,7 @@ def observe(function: AdvantagesImplementation) -> AdvantagesObservation:
         rounded=tuple(_try(function, rewards, len(rewards)) for rewards in ROUNDED),
         close=tuple(_try(function, [0.0, d], 2) for d in CLOSE),
         single=_try(function, [1.0, 0.0], 1),
+        tiny=tuple(_try(function, [0.0, d], 2) for d in TINY),
     )
 
 

@@ -7,7 +7,7 @@ import re
 
 from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
-from rlproof.read.landmarks import called, is_width, place, surrogate_of
+from rlproof.read.landmarks import called, place, surrogate_of
 from rlproof.read.names import words
 from rlproof.read.targets import Script, Target
 
@@ -31,24 +31,6 @@ def picker(target: Target) -> str | None:
 def labels(target: Target) -> dict[str, str]:
     """The taint label of every parameter: its slot, or its own name."""
     return {p.name: p.slot or f"?{p.name}" for p in target.parameters}
-
-
-def divides_by_width(target: Target) -> bool:
-    """Whether the function divides by a tensor's own shape, written as such."""
-    return any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Div)
-        and any(is_width(inner) for inner in ast.walk(node.right))
-        for node in ast.walk(target.node)
-    )
-
-
-def says_width(target: Target) -> bool:
-    """Whether the width of the batch is the divisor on purpose; outlined code may name it first."""
-    named = target.origin is not None and any(
-        isinstance(node, ast.Assign) and is_width(node.value) for node in ast.walk(target.node)
-    )
-    return named or divides_by_width(target)
 
 
 def std_statement(target: Target) -> ast.stmt | None:

@@ -125,6 +125,23 @@ def forgets_groups(script: Script, target: Target) -> bool:
     return bool(sizes) and not sizes & read
 
 
+def is_told_groups(script: Script, target: Target) -> bool:
+    """Whether the function that was outlined takes groups, although nothing kept reads them."""
+    homes = (
+        node
+        for node in ast.walk(script.source.tree)
+        if isinstance(node, FunctionNode)
+        and (node.name, node.lineno) == (target.node.name, target.node.lineno)
+    )
+    told = (Slot.GROUP_SIZE, Slot.GROUP_IDS)
+    played = {p.name for p in target.parameters if p.slot not in (None, *told)}
+    return bool(target.origin and target.origin.whole) and any(
+        advantage_slot(name) in told and len(name) > 1 and name not in played
+        for home in homes
+        for name in _parameters(home)
+    )
+
+
 def reads_missing(target: Target) -> bool:
     """Whether an advantage function reckons with rewards that are not a number."""
     rewards = target.parameter(Slot.REWARDS)

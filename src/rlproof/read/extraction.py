@@ -230,7 +230,20 @@ def _settled(node: FunctionNode, found: tuple[Parameter, ...]) -> Iterator[Param
             slot = Slot.COMPLETION_TOKENS
         if slot is Slot.LABELS and not slots & {Slot.TOKENS, Slot.TENSORS}:
             slot = Slot.TOKENS
+        if slot is None and p.required:
+            slot = _cut(node, p.name)
         yield Parameter(p.name, slot, p.required, p.default)
+
+
+def _cut(node: FunctionNode, name: str) -> Slot | None:
+    """`x[:, -n:]` counts what is kept, `x[:, n:]` what is left out, whatever n is called."""
+    cuts = [n.lower for n in ast.walk(node) if isinstance(n, ast.Slice) and n.lower is not None]
+    kept = any(isinstance(c, ast.UnaryOp) and isinstance(c.operand, ast.Name)
+               and c.operand.id == name for c in cuts)  # fmt: skip
+    left_out = any(isinstance(c, ast.Name) and c.id == name for c in cuts)
+    if kept == left_out:
+        return None
+    return Slot.KEEP if kept else Slot.START
 
 
 def _carries_tokens(target: Target, parameter: Parameter) -> bool:

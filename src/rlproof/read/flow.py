@@ -17,6 +17,7 @@ NONE: Taint = frozenset()
 _LAYOUT_CALLS = {"len", "range", "isinstance", "zeros_like", "ones_like", "empty_like"}
 _LAYOUT_ATTRIBUTES = {"shape", "size", "numel", "ndim", "dim", "device", "dtype"}
 _FILLING = {"append", "extend", "insert", "add", "update"}
+_MOST_CALLS = 3  # functions inside that call each other
 _MOST_ROUNDS = 8  # a chain of that many variables through one loop is not code that people write
 
 
@@ -34,6 +35,8 @@ class Flow:
         self.loops: dict[ast.AST, tuple[ast.stmt, ...]] = {}
         self.order: list[ast.expr] = []
         self._marks = dict(marks or {})
+        self._inner: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
+        self._entered: list[str] = []
         self._env: dict[str, Taint] = {name: frozenset({tag}) for name, tag in labels.items()}
         self._block(function.body, ())
         self.order = list(dict.fromkeys(self.order))
@@ -103,6 +106,26 @@ class Flow:
         returned = [n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
         self._env = outer
         self._env[node.name] = NONE.union(*(self.taints.get(value, NONE) for value in returned))
+        self._inner[node.name] = node
+
+    def _enter(self, call: ast.Call, loops: tuple[ast.stmt, ...]) -> Taint:
+        """A call of a function inside: its parameters carry the taint of what they are given."""
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        node = self._inner.get(name)
+        if node is None or name in self._entered or len(self._entered) >= _MOST_CALLS:
+            return NONE
+        given = {
+            **dict(zip((a.arg for a in node.args.args), call.args, strict=False)),
+            **{k.arg: k.value for k in call.keywords if k.arg},
+        }
+        outer = dict(self._env)
+        self._env.update((arg, self.taints.get(value, NONE)) for arg, value in given.items())
+        self._entered.append(name)
+        self._block(node.body, loops)
+        self._entered.pop()
+        self._env = outer
+        returned = [n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
+        return NONE.union(*(self.taints.get(value, NONE) for value in returned))
 
     def _simple(self, node: ast.stmt, loops: tuple[ast.stmt, ...]) -> None:
         match node:
@@ -241,7 +264,9 @@ class Flow:
                 taint = see(func)
                 taint = taint.union(*(see(arg) for arg in args), *(see(k.value) for k in keywords))
                 name = func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
-                return NONE if name in _LAYOUT_CALLS | {"size", "numel", "dim"} else taint
+                if name in _LAYOUT_CALLS | {"size", "numel", "dim"}:
+                    return NONE
+                return taint | self._enter(node, loops)
             case _:
                 children = (c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
                 return NONE.union(*(see(child) for child in children))

@@ -38,6 +38,11 @@ def imported(source: Source) -> tuple[Imported, ...]:
     return tuple(found.values())
 
 
+def forget() -> None:
+    """Read the files of every project anew."""
+    _module.cache_clear()
+
+
 def _called(target: Target, name: str) -> Target:
     """The same function under the name that an `as` gives it."""
     if target.name == name:

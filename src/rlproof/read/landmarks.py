@@ -64,7 +64,7 @@ class _LossAnatomy:
             "ratio": self._meeting(Slot.NEW, Slot.OLD),
             "surrogate": self._of(self.surrogate),
             "sign": sign,
-            "divergence": self._meeting(Slot.NEW, Slot.REF),
+            "divergence": self._divergence(),
             "slots": loop or reduce or sign,
             "reduce": reduce or loop,
             "clip": self._bounds(),
@@ -84,15 +84,38 @@ class _LossAnatomy:
     def _last_meeting(self, first: Slot, second: Slot) -> ast.stmt | None:
         """The last such statement, where there are several."""
         found = list(self._meetings(first, second))
-        return found[-1] if len(found) > 1 else None
+        handed = self._handed(first, second)
+        return handed or found[-1] if len(found) > 1 or (found and handed) else None
 
-    def _meetings(self, first: Slot, second: Slot) -> Iterator[ast.stmt]:
+    def _handed(self, first: Slot, second: Slot) -> ast.stmt | None:
+        """The last statement that gives a function one parameter in one argument, one in another.
+
+        What meets inside a helper is pointed at where the helper is called.
+        """
+        last: ast.stmt | None = None
+        for node in self.flow.order:
+            if not isinstance(node, ast.Call) or called(node) in _PICKERS | _REDUCERS:
+                continue
+            given = [self.flow.taints[a] for a in (*node.args, *(k.value for k in node.keywords))]
+            one = any(first in taint and second not in taint for taint in given)
+            if one and any(second in taint and first not in taint for taint in given):
+                last = self._of(node)
+        return last
+
+    def _divergence(self) -> ast.stmt | None:
+        """Where the two policies meet alone, or are handed on together, or meet at all."""
+        pair = Slot.NEW, Slot.REF
+        alone = next(self._meetings(*pair, alone=True), None)
+        return alone or self._handed(*pair) or self._meeting(*pair)
+
+    def _meetings(self, first: Slot, second: Slot, alone: bool = False) -> Iterator[ast.stmt]:
         for node in self.flow.order:
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div):
                 left, right = self.flow.taints[node.left], self.flow.taints[node.right]
                 for one, other in ((left, right), (right, left)):
                     statement = self._of(node)
-                    if first in one and second in other and second not in one and statement:
+                    mixed = second in one or (alone and first in other)
+                    if first in one and second in other and not mixed and statement:
                         yield statement
 
     def _sign(self) -> ast.stmt | None:
@@ -226,7 +249,9 @@ def _joins(node: ast.expr, flow: Flow, both: set[Slot]) -> bool:
 def advantages_landmarks(target: Target) -> dict[str, Place]:
     """Landmarks of an advantage function: the statistics (a span), the division, the result."""
     body = body_without_doc(target.node)
-    flow = Flow(target.node, {p.name: p.slot or f"?{p.name}" for p in target.parameters})
+    held = {Slot.RECORDS: Slot.REWARDS}
+    slots = {p.name: p.slot and held.get(p.slot, p.slot) for p in target.parameters}
+    flow = Flow(target.node, {name: slot or f"?{name}" for name, slot in slots.items()})
     statistics = place(target.name, body[0])
     tainted = [s for s in body if _touches(flow, s, Slot.REWARDS)]
     if tainted:

@@ -24,6 +24,8 @@ class Slot(StrEnum):
     BETA = "divergence coefficient"
     GROUP_SIZE = "group size"
     GROUP_IDS = "group of each row"
+    GROUPS = "number of groups"
+    RECORDS = "records that hold rewards"
     EPS = "stabiliser"
     WIDTH = "constant normaliser"
     THETA = "policy parameters"
@@ -34,6 +36,9 @@ class Slot(StrEnum):
     TEMPERATURE = "temperature"
     FUNCTION = "function of the parameters"
     STEP = "finite-difference step"
+    RATIO = "ratio of the policies"
+    LOG_RATIO = "log of the ratio of the policies"
+    WEIGHTS = "weights that are 1 without effect"
     DIVERGENCES = "divergence of each token"
     REWARD_FUNCTION = "reward function"
     RESPONSES = "responses"
@@ -63,6 +68,7 @@ _LOGP = {
     "logp", "logps", "logprob", "logprobs", "lp", "lps", "logpi", "logpis", "ll", "lprobs",
     "nll", "nlls", "loglik", "loglikelihood", "loglikelihoods",
 }  # fmt: skip
+_NO_LOGP = {"loss", "losses", "weight", "coef", "coeff", "coefficient", "threshold"}
 _OLD = {
     "old", "behave", "behavior", "behaviour", "rollout", "sampler", "sampling", "sampled", "mu",
     "prev", "previous", "before", "gen", "generation", "stale", "proximal", "prox", "inference",
@@ -72,9 +78,13 @@ _NEW = {"new", "cur", "curr", "current", "policy", "pi", "theta", "actor", "now"
 _ADVANTAGE = {"adv", "advs", "advantage", "advantages", "A"}
 _REWARD = {"reward", "rewards", "score", "scores", "returns", "rew", "rews", "r"}
 _KL = {"kl", "kld", "divergence"}
-_COEFFICIENT = {"coef", "coeff", "coefficient", "weight", "beta", "lambda", "penalty", "scale"}
+_COEFFICIENT = {
+    "coef", "coeff", "coefficient", "weight", "beta", "lambda", "penalty", "scale", "tau",
+}  # fmt: skip
 _SWITCHING = {"norm", "normalize", "normalise", "normalized", "whiten", "use", "center"}
+_VERBS = {"normalize", "normalise", "standardize", "whiten", "center", "scale", "use"}
 _OTHER_CLIPS = {"grad", "gradient", "value", "vf", "vloss", "reward", "adam", "optimizer", "layer"}
+_CORRECTIONS = {"rho", "is", "importance", "tis", "loss", "token", "correction", "sample"}
 _WHOLE: dict[Slot, set[str]] = {
     Slot.GROUP_SIZE: {
         "group_size", "groupsize", "num_generations", "n_generations", "num_samples", "n_samples",
@@ -93,10 +103,15 @@ _WHOLE: dict[Slot, set[str]] = {
         "eps", "epsilon", "stability", "stab", "tiny", "delta", "min_std", "std_eps",
         "advantage_eps", "adv_eps", "norm_eps", "eps_std",
     },
-    Slot.LENGTHS: {"lengths", "lens", "seq_lens", "completion_lengths", "response_lengths"},
+    Slot.LENGTHS: {
+        "lengths", "lens", "seq_lens", "completion_lengths", "response_lengths", "rollout_lens",
+        "rollout_lengths", "completion_lens", "response_lens", "gen_lens", "generation_lengths",
+        "output_lens", "output_lengths", "answer_lengths", "action_lengths",
+    },
     Slot.WIDTH: {
         "max_len", "max_length", "max_tokens", "max_completion_length", "normalizer", "normaliser",
         "norm", "max_new_tokens", "budget", "max_response_length", "generation_budget",
+        "generate_max_length", "max_gen_len", "max_gen_length", "max_generation_length",
     },
     Slot.THETA: {"theta", "params", "weights", "table", "policy", "th", "logit_table", "model"},
     Slot.LOGITS: {"logits", "scores"},
@@ -125,6 +140,7 @@ _WHOLE: dict[Slot, set[str]] = {
     Slot.PAD: {"pad", "pad_id", "pad_token", "pad_token_id"},
     Slot.STEP: {"h", "step", "delta", "eps", "epsilon", "dx"},
 }  # fmt: skip
+_FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 
 def words(name: str) -> list[str]:
@@ -136,6 +152,8 @@ def words(name: str) -> list[str]:
 def is_logp(name: str) -> bool:
     """Whether the name speaks of log-probabilities (or their negatives)."""
     parts = words(name)
+    if parts and parts[-1] in _NO_LOGP:
+        return False
     joined = {a + b for a, b in pairwise(parts)}
     glued = {"newlogp", "oldlogp", "reflogp"} | {
         f"{q}{w}" for q in ("new", "old", "ref") for w in _LOGP
@@ -159,21 +177,58 @@ def objective_slot(name: str) -> Slot | None:
         return Slot.REF if parts & _REF or glued.startswith("ref") else Slot.NEW
     if parts & _ADVANTAGE and parts & {"eps", "epsilon"}:  # the stabiliser of their scale
         return Slot.EPS
+    if parts & _ADVANTAGE and parts & {"tau", "coef", "coeff", "multiplier"}:
+        return Slot.ONE
+    if parts & _ADVANTAGE and parts & {"clip", "clamp", "max", "min"}:  # a bound of their size
+        return None
     if name in _ADVANTAGE or parts & (_ADVANTAGE - {"A"}):
         return Slot.SWITCH if parts & _SWITCHING else Slot.ADVANTAGES
+    if parts & {"mask", "masks"} and parts & {"high", "low", "threshold", "delta"}:
+        return _side(parts) if parts & {"high", "low"} else None  # where to mask from
+    if "threshold" in parts and parts & {"ipo", "tv", "dppo", "trust", "ratio"}:
+        return _side(parts)
     if parts & {"mask", "masks"} or name in {"valid", "m", "is_real", "real"}:
         return Slot.MASK
+    counted = parts & {"num", "n", "count", "global", "total"}
+    if "valid" in parts and parts & {"samples", "rows", "sequences"} and not counted:
+        return Slot.WEIGHTS
+    if "weights" in parts and parts & _CORRECTIONS:
+        return Slot.WEIGHTS
     known = (Slot.LENGTHS, Slot.WIDTH, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.TEMPERATURE)
     if slot := _whole(name, Slot.DIVERGENCES, Slot.SWITCH, Slot.ONE):
         return slot
     if slot := _coefficient_slot(name, parts) or _whole(name, *known):
         return slot
-    return Slot.REWARDS if parts & (_REWARD - {"r"}) else None
+    return Slot.REWARDS if parts & (_REWARD - {"r"}) and not parts & {"in", "use"} else None
+
+
+_DIFFERENCE = {"ratio", "ratios", "diff", "difference", "delta", "gap"}
+
+
+def ratio_slot(name: str) -> Slot | None:
+    """The slot of a parameter that holds π_new / π_old, or its logarithm up to its sign."""
+    parts = words(name)
+    known = set(parts)
+    if known & {"ref", "reference", "clip", "clipped", "max", "min", "low", "high", "rollout"}:
+        return None
+    if known & {"kl"} and known & {"ppo", "approx"} and not known & _COEFFICIENT:
+        return Slot.LOG_RATIO
+    if "logratio" in known or (parts[-1:] and parts[-1] in _DIFFERENCE and "log" in known):
+        return Slot.LOG_RATIO
+    if is_logp(name) and known & _DIFFERENCE:
+        return Slot.LOG_RATIO
+    plain = known <= {"ratio", "ratios", "importance", "is", "prob", "probs", "policy", "token"}
+    return Slot.RATIO if plain and known & {"ratio", "ratios"} else None
 
 
 def says_new(name: str) -> bool:
     """Whether a name of log-probs says that they are those of the current policy."""
     return bool(set(words(name)) & _NEW) or name.lower().startswith(("new", "cur"))
+
+
+def says_advantages(name: str) -> bool:
+    """Whether a name speaks of advantages."""
+    return bool(set(words(name)) & {w.lower() for w in _ADVANTAGE if len(w) > 1})
 
 
 def bare_slot(name: str) -> Slot | None:
@@ -195,9 +250,16 @@ def _coefficient_slot(name: str, parts: set[str]) -> Slot | None:
         return Slot.CAP
     if parts & _OTHER_CLIPS:
         return None
+    if "delta" in parts and parts & {"high", "low"}:
+        return _side(parts)
     clips = parts & {"clip", "cliprange", "eps", "epsilon", "cr"} or "clip" in name.lower()
     if not clips:
         return None
+    return _side(parts)
+
+
+def _side(parts: set[str]) -> Slot:
+    """Which bound of the clip range, or both."""
     if parts & {"low", "lower", "lo", "min", "neg", "left"}:
         return Slot.CLIP_LOW
     return Slot.CLIP_HIGH if parts & {"high", "higher", "upper", "hi", "max", "pos"} else Slot.CLIP
@@ -207,11 +269,12 @@ def advantage_slot(name: str) -> Slot | None:
     """The slot of a parameter of an advantage function."""
     if slot := _whole(name, Slot.REWARD_FUNCTION, Slot.RESPONSES, Slot.TRUTHS, Slot.SWITCH):
         return slot
-    if set(words(name)) & _REWARD:
-        return Slot.REWARDS
+    parts = words(name)
+    if set(parts) & _REWARD:
+        return Slot.SWITCH if parts[0] in _VERBS else Slot.REWARDS
     if set(words(name)) & {"mask", "masks"}:
         return Slot.MASK
-    return _whole(name, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.EPS)
+    return _whole(name, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.EPS, Slot.PROMPTS)
 
 
 def token_slot(name: str) -> Slot | None:
@@ -219,6 +282,13 @@ def token_slot(name: str) -> Slot | None:
     if set(words(name)) & {"mask", "masks"}:
         return Slot.MASK
     return _whole(name, Slot.LOGITS, Slot.THETA, Slot.ROWS, Slot.TOKENS, Slot.TEMPERATURE)
+
+
+def says_clip_fraction(name: str) -> bool:
+    """Whether a function's name speaks of the share of tokens that are clipped."""
+    parts = set(words(name))
+    clips = parts & {"clip", "clipped", "clipfrac"}
+    return bool(clips and parts & _FRACTION_WORDS) and "loss" not in parts
 
 
 def entropy_slot(name: str) -> Slot | None:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from rlproof.read.descriptions import described
 from rlproof.read.names import Slot, bare_slot, is_negative_logp, objective_slot, says_new
-from rlproof.read.shape import surrogate_slots
+from rlproof.read.shape import surrogate_slots, used_as
 from rlproof.read.targets import FunctionNode, Parameter
 
 SlotOf = Callable[[str], Slot | None]
@@ -51,9 +52,31 @@ def parameters(
     found = list(_named(node, slot_of))
     if slot_of is objective_slot:
         found = [_without_letters(parameter) for parameter in found]
-        found = _shaped(_fill(_apart(found), node, sites), node)
+        found = _described(_fill(_apart(found), node, sites), node)
+        found = _used(_shaped(found, node), node)
         found = [of_bounds(parameter, found) for parameter in found]
     return tuple(found)
+
+
+def _described(found: list[Parameter], node: FunctionNode) -> list[Parameter]:
+    """Parts that only the docstring or an annotation names."""
+    open_ = {p.name for p in found if p.slot is None or len(p.name) == 1}
+    slots = described(node, lambda name: None if name in open_ else objective_slot(name))
+    taken = {p.slot for p in found if p.name not in slots}
+    return [
+        replace(p, slot=slots[p.name]) if slots.get(p.name) not in {None, *taken} else p
+        for p in found
+    ]
+
+
+def _used(found: list[Parameter], node: FunctionNode) -> list[Parameter]:
+    """Of a loss, the mask and the clip range by what is done with them."""
+    taken = {p.slot for p in found}
+    unknown = [p.name for p in found if p.slot is None]
+    if not unknown or not {Slot.NEW, Slot.ADVANTAGES} <= taken:
+        return found
+    slots = {name: slot for name, slot in used_as(node, unknown).items() if slot not in taken}
+    return [replace(p, slot=slots.get(p.name, p.slot)) for p in found]
 
 
 def _named(node: FunctionNode, slot_of: SlotOf) -> Iterator[Parameter]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from rlproof.read.descriptions import described
 from rlproof.read.extraction import extraction_target
 from rlproof.read.names import (
     Slot,
@@ -14,10 +15,14 @@ from rlproof.read.names import (
     is_logp,
     mask_slot,
     objective_slot,
+    says_clip_fraction,
     token_slot,
     words,
 )
+from rlproof.read.outline.inputs import said
+from rlproof.read.outline.layouts import laid_out
 from rlproof.read.parameters import Calls, CallSites, calls_by_name, parameters
+from rlproof.read.records import record_slots
 from rlproof.read.targets import FunctionNode, Role, Target, module_functions
 
 _ADVANTAGE_WORDS = {"adv", "advs", "advantage", "advantages", "zscore", "standardize", "whiten"}
@@ -28,12 +33,12 @@ _STATISTIC_WORDS = {
     "print", "metric", "metrics", "summary", "save", "load", "test",
 }  # fmt: skip
 _METRIC_WORDS = {"metric", "metrics", "stats", "log", "diagnostics", "monitor", "report", "eval"}
+_NORMALISES = {"normalize", "normalise", "standardize", "standardise", "whiten", "center", "centre"}
 _NO_ENTROPY = {
     "loss", "bonus", "coef", "coeff", "cross", "term", "reg", "regularizer", "penalty", "weight",
     "kl", "mask", "clip", "top", "threshold", "schedule", "target", "grad", "advantage", "adv",
     "gap", "diff", "delta", "change", "relative", "ratio", "rate",
 }  # fmt: skip
-_FRACTION_WORDS = {"frac", "fraction", "ratio", "rate", "share", "clipfrac"}
 
 
 def recognise(tree: ast.Module, imported: tuple[Target, ...] = ()) -> tuple[Target, ...]:
@@ -103,10 +108,44 @@ def _target(node: FunctionNode, sites: CallSites) -> Target | None:
     if extraction := extraction_target(node):
         return extraction
     for role, slot_of, accepts in _RULES:
+        if role is Role.ADVANTAGES:
+            slot_of = _of_advantages(node, sites)
         target = Target(role, node, parameters(node, slot_of, sites))
         if accepts(target, set(words(node.name))):
             return target
     return None
+
+
+def _of_advantages(node: FunctionNode, sites: CallSites) -> Callable[[str], Slot | None]:
+    """Slots by how the rewards are laid out, or stand in records, before what names say.
+
+    Names that say nothing may have a docstring, or a call that gives rewards.
+    """
+    known = {**laid_out([node]), **record_slots(node)}
+    told = described(node, advantage_slot) | _given_rewards(node, sites)
+    rewards = [a.arg for a in ast.walk(node.args)
+               if isinstance(a, ast.arg) and advantage_slot(a.arg) is Slot.REWARDS]  # fmt: skip
+    plain = [name for name in rewards if said(name, advantage_slot)]
+    others = set(rewards) - set(plain) if plain else set()  # `reward_scale` beside `rewards`
+
+    def slot_of(name: str) -> Slot | None:
+        own = None if name in others else advantage_slot(name)
+        return known.get(name) or own or told.get(name)
+
+    return slot_of
+
+
+def _given_rewards(node: FunctionNode, sites: CallSites) -> dict[str, Slot]:
+    """The parameter that calls give something called rewards, and its `reshape(-1, k)`."""
+    args = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+    given = [
+        name
+        for i, name in enumerate(args)
+        if any(said(n, advantage_slot) is Slot.REWARDS for n in sites.argument_names(i, name))
+    ]
+    if len(given) != 1:
+        return {}
+    return {given[0]: Slot.REWARDS, **laid_out([node], given[0])}
 
 
 def _is_loss(target: Target, parts: set[str]) -> bool:
@@ -137,9 +176,8 @@ def says_metric(node: FunctionNode) -> bool:
     )
 
 
-def _is_clip_fraction(target: Target, parts: set[str]) -> bool:
-    named = bool(parts & {"clip", "clipped", "clipfrac"}) and bool(parts & _FRACTION_WORDS)
-    return named and "loss" not in parts and target.has(Slot.NEW, Slot.OLD)
+def _is_clip_fraction(target: Target, _: set[str]) -> bool:
+    return says_clip_fraction(target.name) and target.has(Slot.NEW, Slot.OLD)
 
 
 def _is_shaping(target: Target, parts: set[str]) -> bool:
@@ -150,13 +188,14 @@ def _is_shaping(target: Target, parts: set[str]) -> bool:
 def _is_advantages(target: Target, parts: set[str]) -> bool:
     if not target.parameters or parts & (_ROLLOUT_WORDS | _TRAIN_WORDS | _STATISTIC_WORDS):
         return False
-    sizes = (p.name for p in target.parameters if p.slot in (Slot.GROUP_SIZE, Slot.GROUP_IDS))
+    sizes = [p.name for p in target.parameters if p.slot in (Slot.GROUP_SIZE, Slot.GROUP_IDS)]
     grouped = any(len(name) > 1 for name in sizes)  # a bare n or k may count anything
     named = bool(parts & _ADVANTAGE_WORDS) or (
         "rewards" in parts and bool(parts & {"normalize", "normalized", "normalised", "normalise"})
     )
-    scored = target.has(Slot.REWARD_FUNCTION, Slot.RESPONSES) and named
-    return (target.has(Slot.REWARDS) and (named or grouped)) or scored
+    scored = target.has(Slot.REWARD_FUNCTION, Slot.RESPONSES) or target.has(Slot.RECORDS)
+    grouped = grouped or bool(sizes and parts & _NORMALISES)
+    return (scored and named) or (target.has(Slot.REWARDS) and (named or grouped))
 
 
 def _is_log_probs(target: Target, _: set[str]) -> bool:

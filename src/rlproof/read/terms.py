@@ -105,10 +105,22 @@ def _drops(node: ast.AST) -> bool:
     return masks and any(name & _DROPPED for name in names)
 
 
+def _aliases(function: ast.AST) -> dict[str, str]:
+    """`eps = clip_eps`: the name behind a name."""
+    return {
+        node.targets[0].id: node.value.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Name)
+    }
+
+
 def lower_defaults(script: Script, target: Target) -> list[tuple[str, float, ast.expr]]:
     """Parameters that a clip subtracts from 1, with their default and where it is written."""
+    plain = _aliases(target.node)
     subtracted = {
-        node.right.id
+        plain.get(node.right.id, node.right.id)
         for node in ast.walk(target.node)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Sub)

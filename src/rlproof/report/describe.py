@@ -81,6 +81,14 @@ def _advantages(point: Point) -> str:
     factor = f"{point['factor']:g} × " if "factor" in point else ""
     text = f"{inverted}{factor}reward minus {point['baseline']}"
     if point["scale"] != "none":
-        eps = f" (eps {point['eps']:g}, {point['eps_place']})" if "eps_place" in point else ""
-        text += f", divided by {point['scale']}{eps}"
+        text += f", divided by {point['scale']}{_stabiliser(point)}"
     return text
+
+
+def _stabiliser(point: Point) -> str:
+    match point.get("eps_place"):
+        case None:
+            return ""
+        case "sqrt(max(var, eps))":
+            return f" (at least {float(point['eps']) ** 0.5:g})"
+    return f" (eps {point['eps']:g}, {point['eps_place']})"

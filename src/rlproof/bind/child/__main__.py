@@ -29,6 +29,7 @@ def _serve(requests: TextIO, answers: TextIO) -> None:
     from rlproof.bind.child.trace import record
 
     end_with_parent()
+    os.environ["JAX_ENABLE_X64"] = "1"  # differences of values in single precision are noise
     GUARD.install()
     encode, decode = json.JSONEncoder().encode, json.loads  # the script may patch `json`
     module: Any = None

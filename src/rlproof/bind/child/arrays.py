@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlproof.bind.child.load import Missing
+from rlproof.bind.child.records import Record, make
 
 _MAX_ITEMS = 200_000
 _LARGEST = 2**1023
@@ -21,7 +22,7 @@ def build(kind: str, value: Any) -> Any:
     """An argument of this kind: `raw`, `list`, or `<numpy|torch>:<float|int|bool|float32>`.
 
     And what a function that asks a model takes: `model`, `tokenizer`, `tensors` by name, and
-    `missing`, which says why at any use.
+    `missing`, which says why at any use; and `records` that hold rewards.
     """
     if kind == "raw":
         return value
@@ -29,6 +30,8 @@ def build(kind: str, value: Any) -> Any:
         return Missing(value)
     if kind in ("model", "tokenizer", "tensors"):
         return _for_a_model(kind, value)
+    if kind == "records":
+        return make(value, lambda reward: build(value["kind"], reward))
     if kind == "list":
         return _copy(value)
     library, _, dtype = kind.partition(":")
@@ -37,6 +40,12 @@ def build(kind: str, value: Any) -> Any:
 
         types: dict[str, Any] = {"int": np.int64, "bool": np.bool_, "float32": np.float32}
         return np.array(value, dtype=types.get(dtype, np.float64))
+    if library == "mlx":
+        import mlx.core as mx
+
+        mx.set_default_device(mx.cpu)  # a GPU has no double precision
+        sorts = {"int": mx.int32, "bool": mx.bool_, "float32": mx.float32}
+        return mx.array(value, dtype=sorts.get(dtype, mx.float64))
     import torch
 
     kinds = {"int": torch.long, "bool": torch.bool, "float32": torch.float32}
@@ -77,6 +86,8 @@ def _plain(value: Any, left: list[int]) -> Any:
         return _plain(value.detach().cpu().tolist(), left)
     if isinstance(value, list | tuple):
         return [_plain(item, left) for item in value]
+    if isinstance(value, Record):
+        value = vars(value)
     if isinstance(value, dict):
         return {str(key): _plain(item, left) for key, item in value.items()}
     if isinstance(value, Missing):
@@ -90,6 +101,12 @@ def is_tensor(value: Any) -> bool:
     """Whether this is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_mlx(value: Any) -> bool:
+    """Whether this is an array of MLX, without importing it."""
+    core = sys.modules.get("mlx.core")
+    return core is not None and isinstance(value, core.array)
 
 
 def has_gradient(value: Any) -> bool:

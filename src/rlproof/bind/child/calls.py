@@ -12,6 +12,7 @@ from rlproof.bind.child.arrays import (
     NotPlainError,
     build,
     has_gradient,
+    is_mlx,
     is_tensor,
     plain,
     scalar_of,
@@ -50,11 +51,14 @@ def _evaluate(function: Callable[..., Any], spec: Spec) -> Spec:
     result = _apply(function, arguments, spec)
     mutated = [name for name, value in arguments.items() if _fingerprint(value) != before[name]]
     if spec["want"] == "plain":
+        result = _or_records(result, spec, {name: arguments[name] for name in mutated})
         return {"value": plain(result), "mutated": mutated, **_flow(spec, result)}
     scalar, where, places = scalar_of(result, spec.get("pick"))
     out: Spec = {"value": plain(scalar), "mutated": mutated, "where": where, "places": places}
     if leaf is not None:
         out["gradient"], out["mode"] = _autograd(scalar, leaf)
+    elif spec.get("gradient") and is_mlx(arguments[spec["gradient"]]):
+        out["gradient"], out["mode"] = _by_mlx(function, spec), "autograd"
     elif spec.get("gradient"):
         out["gradient"], out["mode"] = _differences(function, spec), "differences"
     return out
@@ -80,6 +84,12 @@ def _flow(spec: Spec, result: Any) -> Spec:
     return {"differentiable": has_gradient(result)} if spec.get("asks_gradient") else {}
 
 
+def _or_records(result: Any, spec: Spec, changed: Spec) -> Any:
+    """What was returned; where that is nothing, the records that were changed, as they now are."""
+    given = (value for name, value in changed.items() if spec["arguments"][name][0] == "records")
+    return next(given, None) if result is None else result
+
+
 def _leaf(spec: Spec, arguments: Spec) -> Any:
     """The tensor to differentiate by, when the arguments are tensors."""
     value: Any = arguments.get(spec.get("gradient") or "")
@@ -93,6 +103,20 @@ def _autograd(scalar: Any, leaf: Any) -> tuple[Any, str]:
         return torch.zeros_like(leaf).tolist(), "cut"
     (gradient,) = torch.autograd.grad(scalar.reshape(()), leaf, allow_unused=True)
     return (torch.zeros_like(leaf) if gradient is None else gradient).tolist(), "autograd"
+
+
+def _by_mlx(function: Callable[..., Any], spec: Spec) -> Any:
+    """MLX differentiates functions; its `exp` has single precision, too coarse for differences."""
+    import mlx.core as mx
+
+    arguments = _arguments(spec)
+    name = spec["gradient"]
+
+    def value(leaf: Any) -> Any:
+        seed_everything(spec.get("seed", 0))
+        return scalar_of(_apply(function, {**arguments, name: leaf}, spec), spec.get("pick"))[0]
+
+    return mx.grad(value)(arguments[name]).tolist()
 
 
 def _differences(function: Callable[..., Any], spec: Spec) -> Any:

@@ -14,6 +14,15 @@ _LOSS_MASKS = {
     "completion", "completions", "response", "responses", "action", "actions", "loss", "answer",
     "generated", "gen", "output", "label", "labels", "token", "policy",
 }  # fmt: skip
+_GENERATED = {
+    "completion",
+    "completions",
+    "response",
+    "responses",
+    "generated",
+    "action",
+    "actions",
+}
 _OTHER_MASKS = {"attention", "prompt", "prompts", "causal", "input", "query", "position", "attn"}
 
 
@@ -89,7 +98,8 @@ def value_masks(passes: Passes) -> list[ValueMask]:
 def _mask(step: Step, passes: Passes) -> ValueMask | None:
     match step.node:
         case ast.Assign(targets=[ast.Name(id=name) | ast.Attribute(attr=name)], value=value):
-            if _is_loss_mask(name) and (against := _unequal(value, step.frame, passes)):
+            named = _is_loss_mask(name) or (name in ("mask", "masks") and _is_of_completions(value))
+            if named and (against := _unequal(value, step.frame, passes)):
                 return ValueMask(step, step.node, name, against)
         case ast.Assign(
             targets=[ast.Subscript(value=base, slice=test)],
@@ -104,6 +114,15 @@ def _mask(step: Step, passes: Passes) -> ValueMask | None:
 def _is_loss_mask(name: str) -> bool:
     parts = set(words(name))
     return bool(parts & {"mask", "masks"} and parts & _LOSS_MASKS) and not parts & _OTHER_MASKS
+
+
+def _is_of_completions(node: ast.expr) -> bool:
+    """Whether what is compared has the name of what the policy generated."""
+    return any(
+        bool(set(words(said(inner))) & _GENERATED)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Name | ast.Attribute)
+    )
 
 
 def _unequal(node: ast.expr, frame: Frame, passes: Passes) -> str | None:

@@ -186,8 +186,13 @@ def _parts(node: ast.expr) -> Iterator[ast.AST]:
     yield from ast.walk(node)
 
 
-def token_mean(node: ast.expr) -> ast.expr | None:
-    """The mask of `(x * mask).sum() / mask.sum()`, summed over everything; None for other means."""
+def token_mean(node: ast.expr, product: ast.expr | None = None) -> ast.expr | None:
+    """The mask of `(x * mask).sum() / mask.sum()`, summed over everything; None for other means.
+
+    Args:
+        node: the expression.
+        product: what a name that is summed stands for, see `summed`.
+    """
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
         return None
     left = _whole_sum(node.left)
@@ -207,7 +212,17 @@ def token_mean(node: ast.expr) -> ast.expr | None:
             case _:
                 break
     mask = _whole_sum(right)
-    return mask if mask is not None and _is_mask(mask) and _mentions(left, mask) else None
+    if mask is None or not _is_mask(mask):
+        return None
+    return mask if any(_mentions(made, mask) for made in (left, product) if made) else None
+
+
+def summed(node: ast.expr, passes: Passes, frame: Frame) -> ast.expr | None:
+    """What `x` was last assigned, in `x.sum() / y`."""
+    left = _whole_sum(node.left) if isinstance(node, ast.BinOp) else None
+    key = frame.key(left) if isinstance(left, ast.Name) else None
+    written = [value for _, value in passes.assigned.of(key)] if key else []
+    return written[-1] if written else None
 
 
 def _whole_sum(node: ast.expr) -> ast.expr | None:

@@ -13,17 +13,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rlproof.read.names import Slot, advantage_slot, is_logp, objective_slot
+from rlproof.read.names import (
+    Slot,
+    advantage_slot,
+    is_logp,
+    objective_slot,
+    ratio_slot,
+    says_advantages,
+    says_clip_fraction,
+)
 from rlproof.read.outline import regions
 from rlproof.read.outline.build import Built, build, prepare
-from rlproof.read.outline.criteria import advantage_regions, says_advantages
+from rlproof.read.outline.criteria import advantage_regions
 from rlproof.read.outline.directives import Directives
 from rlproof.read.outline.inputs import said
-from rlproof.read.outline.regions import Definition, Region
+from rlproof.read.outline.layouts import laid_out
+from rlproof.read.outline.regions import Definition, Region, from_rewards
 from rlproof.read.outline.scope import Scope
 from rlproof.read.outline.state import SlotOf
-from rlproof.read.outline.syntax import Functions
+from rlproof.read.outline.statistics import with_statistics
+from rlproof.read.outline.syntax import Functions, arguments
+from rlproof.read.outline.unnamed import may_have_roles, unnamed_roles
 from rlproof.read.outline.variants import alternatives, base, label
+from rlproof.read.records import record_slots
 from rlproof.read.targets import Origin, Role, Target
 
 Roles = Mapping[str, Slot]
@@ -73,13 +85,15 @@ class _Outliner:
     def run(self) -> tuple[list[Target], list[Doubt]]:
         roles = self.said.project or self.said.comments
         names = regions.names_in(self.tree)
-        if not roles and not _speaks_of_losses(names) and not _speaks_of_rewards(names):
+        losses = _speaks_of_losses(names) or _speaks_of_ratios(names)
+        if not (roles or losses or _speaks_of_rewards(names) or may_have_roles(self.tree)):
             return [], []
         self.scope = Scope(self.tree)
         found = [d for d in regions.definitions(self.tree) if self._is_open(d)]
         for definition in reversed(found):  # closures before the functions around them
             self._losses(definition)
             self._advantages(definition)
+            self._clip_fraction(definition)
         self._of_module()
         inside = {(role, f"{owner}.{name}") for role, owner, name in self.helpers}
         left = [t for t in self.targets if (t.role, t.name.partition(" ")[0]) not in inside]
@@ -92,13 +106,18 @@ class _Outliner:
     def _is_open(self, definition: Definition) -> bool:
         node = definition.node
         return bool(self.said.at(node)) or (
-            node not in self.taken and not node.name.startswith(("test_", "__"))
+            node not in self.taken
+            and (node.name == "__call__" or not node.name.startswith(("test_", "__")))
         )
 
     def _roles(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Slot]:
-        """What is said of names in a function: on its `def`, in it, and in the project."""
+        """What is said of names in a function: on its `def`, in it, and in the project.
+
+        Names of which nothing is said may have a docstring, or the shape of the code.
+        """
         own = self.said.at(node)
-        return {**self.said.inside(node.body), **(own.roles if own else {})}
+        told = {**self.said.inside(node.body), **(own.roles if own else {})}
+        return {**unnamed_roles(node), **told}
 
     def _marked(self, body: list[ast.stmt], kind: str) -> list[tuple[ast.stmt, ast.expr]]:
         """Statements with a directive of this kind, with what they assign or return."""
@@ -121,7 +140,8 @@ class _Outliner:
         node = definition.node
         roles = self._roles(node)
         names = regions.names_in(node)
-        if not _speaks_of_losses(names) and not roles.keys() & names:
+        speaks = _speaks_of_losses(names) or _is_given_a_ratio(node)
+        if not speaks and not roles.keys() & names:
             return
         marked = self._inline(definition, self._marked(node.body, "loss"), True)
         if self._add_all(marked, roles):
@@ -147,13 +167,38 @@ class _Outliner:
 
     def _advantages(self, definition: Definition) -> None:
         names = regions.names_in(definition.node)
-        roles = self._roles(definition.node)
-        if not any((roles.get(n) or advantage_slot(n)) is Slot.REWARDS for n in names):
+        around = [step.node for step in definition.outer if step.kind == "enter"]
+        said = self._roles(definition.node)
+        if not any((said.get(n) or advantage_slot(n)) is Slot.REWARDS for n in names):
             return
+        homes = [n for n in (*around, definition.node) if isinstance(n, Functions)]
+        found = [record_slots(home) for home in homes]
+        roles = {**laid_out(homes), **{n: s for one in found for n, s in one.items()}, **said}
         whole = says_advantages(definition.node.name) and regions.of_returns(definition)
-        found = [whole] if whole else advantage_regions(definition.node.body, definition)
-        for region in found:
-            self._add(region, Role.ADVANTAGES, advantage_slot, (Slot.REWARDS,), roles)
+        places = [whole] if whole else advantage_regions(definition.node.body, definition)
+        for region in places:
+            self._add_advantages(region, roles)
+
+    def _add_advantages(self, region: Region, roles: Roles) -> None:
+        """Outline advantages, from the first rewards on that can be given."""
+        named = {**roles, **({region.rewards: Slot.REWARDS} if region.rewards else {})}
+        region = with_statistics(region, self.tree)
+        chosen, slot = region, Slot.REWARDS
+        for attempt in from_rewards(region):
+            made = build(prepare(attempt, self.scope), self.scope, _slots(named), {})
+            held = made is not None and [s for s in _REWARDS if made.has(s)]
+            if made is not None and held and not made.problem:
+                chosen, slot = attempt, held[0]
+                break
+        self._add(chosen, Role.ADVANTAGES, advantage_slot, (slot,), named)
+
+    def _clip_fraction(self, definition: Definition) -> None:
+        """A method that measures how many tokens are clipped; elsewhere it is part of a loss."""
+        if definition.owner and says_clip_fraction(definition.node.name):
+            whole = regions.of_returns(definition)
+            wanted, roles = (Slot.NEW, Slot.OLD), self._roles(definition.node)
+            if whole:
+                self._add(whole, Role.CLIP_FRACTION, objective_slot, wanted, roles)
 
     def _of_module(self) -> None:
         """Losses and advantages written at the top level, in its loops and blocks."""
@@ -168,8 +213,9 @@ class _Outliner:
                 name = f"module (inline loss, line {statement.lineno})"
                 region = Region(name, None, None, way[0], loss, statement, way[1], False)
                 self._add(region, Role.LOSS, objective_slot, (Slot.NEW, Slot.ADVANTAGES), roles)
+        top = [node for node in body if not isinstance(node, (*Functions.__args__, ast.ClassDef))]
         for region in advantage_regions(body, None):
-            self._add(region, Role.ADVANTAGES, advantage_slot, (Slot.REWARDS,), roles)
+            self._add_advantages(region, {**laid_out(top), **roles})
 
     def _add(
         self,
@@ -179,9 +225,7 @@ class _Outliner:
         wanted: tuple[Slot, ...],
         roles: Roles,
     ) -> None:
-        def slot_of(name: str) -> Slot | None:
-            return roles.get(name) or (None if "." in name else said(name, names))
-
+        slot_of = _slots(roles, names)
         prepared = prepare(region, self.scope)
         first = build(prepared, self.scope, slot_of, {})
         if first is None or self._is_a_call(first):
@@ -235,6 +279,12 @@ class _Outliner:
         return False
 
 
+def _slots(roles: Roles, names: SlotOf = advantage_slot) -> SlotOf:
+    """The slot of a name: what is said of it, else what it says itself."""
+    return lambda name: roles.get(name) or (None if "." in name else said(name, names))
+
+
+_REWARDS = (Slot.REWARDS, Slot.RECORDS)
 _OPEN_ROLES = (Role.LOSS, Role.TRAIN, Role.ADVANTAGES, Role.ROLLOUT)
 
 
@@ -297,6 +347,15 @@ def _speaks_of_rewards(names: set[str]) -> bool:
 def _speaks_of_losses(names: set[str]) -> bool:
     logps = any(is_logp(name) for name in names)
     return logps and any(objective_slot(name) is Slot.ADVANTAGES for name in names)
+
+
+def _is_given_a_ratio(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return _speaks_of_ratios(arguments(node.args))
+
+
+def _speaks_of_ratios(names: set[str]) -> bool:
+    ratios = any(ratio_slot(name) for name in names)
+    return ratios and any(objective_slot(name) is Slot.ADVANTAGES for name in names)
 
 
 def _is_metric(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

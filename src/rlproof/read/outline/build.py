@@ -11,7 +11,9 @@ from typing import Any
 from rlproof.read.names import Slot, is_negative_logp
 from rlproof.read.outline.bounds import absolute
 from rlproof.read.outline.lower import Lowering
+from rlproof.read.outline.neutral import ROW_COUNTS
 from rlproof.read.outline.picks import picked
+from rlproof.read.outline.ratios import written_out
 from rlproof.read.outline.regions import Region, Step, own_statements
 from rlproof.read.outline.roles import settled
 from rlproof.read.outline.scope import Scope
@@ -59,6 +61,7 @@ def build(prepared: Prepared, scope: Scope, slot_of: SlotOf, choices: Choices) -
     region = prepared.region
     state = State(scope, slot_of, choices, prepared.names, prepared.containers, region.owner)
     state.sizes = slot_of("logp") is None
+    state.computed = region.computed
     before, body = _lowered(prepared, state)
     helpers = [node for nodes, _ in state.helpers.values() for node in nodes]
     slicer = Slicer(state)
@@ -70,10 +73,12 @@ def build(prepared: Prepared, scope: Scope, slot_of: SlotOf, choices: Choices) -
         return None
     found = _inputs(needed | slicer.given, kept, state)
     found += _unread_masks(found, prepared, state)
+    found += _unread_references(found, prepared, state)
+    found, ratios = written_out(found, kept)
     kept = picked(kept, [i.name for i in found if i.slot in ROLES])
-    above = [*absolute(found, kept)]
+    above = [*(at(s, kept[0]) for s in ratios), *absolute(found, kept)]
     prelude, lacks = _counts((needed | slicer.given) & state.counts, found, region)
-    unknown = _unbound(needed, found, {n for s in kept for n in stored(s)}, state)
+    unknown = _unbound(needed, found, {n for s in [*above, *kept] for n in stored(s)}, state)
     parameters = settled([_parameter(i) for i in found], found, kept)
     problem = next(iter([*slicer.problems, *lacks, *unknown]), "")
     node = _function(region, [*prelude, *above, *kept], parameters)
@@ -277,18 +282,35 @@ def _unread_masks(found: Sequence[Input], prepared: Prepared, state: State) -> l
     return [i for i in given if i.name not in prepared.loaded][:1]
 
 
+def _unread_references(found: Sequence[Input], prepared: Prepared, state: State) -> list[Input]:
+    """Reference log-probs that a method is given, and that reach nothing it returns."""
+    region = prepared.region
+    if region.value is not None or region.home is None:
+        return []
+    if any(i.slot is Slot.REF for i in found) or not any(i.slot is Slot.OLD for i in found):
+        return []
+    given = [a for n, a in state.arguments.items() if state.slot_of(n) is Slot.REF]
+    return [Input(a.arg, Slot.REF, a.arg, a.lineno, False) for a in given[:1]]
+
+
 def _counts(
     names: set[str], found: list[Input], region: Region
 ) -> tuple[list[ast.stmt], list[str]]:
-    """Numbers of real tokens, which the mask gives."""
-    mask = next((i.name for i in found if i.slot is Slot.MASK), None)
+    """Numbers of real tokens, which the mask gives; where there is none every token is real."""
     if not names:
         return [], []
-    if mask is None:
+    mask = next((i.name for i in found if i.slot is Slot.MASK), None)
+    new = next((i.name for i in found if i.slot is Slot.NEW), None)
+    if mask is None and new is None:
         return [], [f"needs `{min(names)}`, a number of tokens, and has no mask to count them in"]
     place = region.statement or region.home
     assert place is not None
-    made = [ast.parse(f"{name} = {mask}.sum()").body[0] for name in sorted(names)]
+    count = f"{mask}.sum()" if mask else f"(0 * {new} + 1).sum()"
+    rows = f"len({mask or new})"
+    made = [
+        ast.parse(f"{name} = {rows if name in ROW_COUNTS else count}").body[0]
+        for name in sorted(names)
+    ]
     return [at(node, place) for node in made], []
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, words
 from rlproof.read.outline.neutral import GATHERS, OUTSIDE
 from rlproof.read.outline.options import given as given_to
 from rlproof.read.outline.options import options_of, strings_of
@@ -69,7 +69,8 @@ class Expressions:
                     state.swaps[node] = self.swapped(chosen)
                     return found
                 both = merged(self.value(body), self.value(orelse))
-                return replace(both, problem=both.problem or known.problem)
+                slots = both.slots | (known.slots & ROLES)
+                return replace(both, slots=slots, problem=both.problem or known.problem)
             case ast.BoolOp() | ast.Compare():
                 return self.test(node)
             case ast.UnaryOp(op=ast.Not()):
@@ -93,13 +94,28 @@ class Expressions:
                     return replace(whole, const=tuple(item.const for item in parts))
                 return whole
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                sides = (self.value(left), self.value(right))
-                if any(v.known and v.const == 0 and v.const is not False for v in sides):
+                sides = (self._part(left), self._part(right))
+                written = any(isinstance(side, ast.Constant) for side in (left, right))
+                off = not written or joined(*sides).problem  # `zeros * 0.0` is about a shape
+                if off and any(v.known and v.const == 0 and v.const is not False for v in sides):
                     return self._folded(node, lambda: 0.0)
                 return joined(*sides)
+            case ast.BinOp(left=left, right=right):
+                return joined(self._part(left), self._part(right))
             case ast.UnaryOp(operand=operand):
                 return joined(self.value(operand))
         return joined(*self._children(node))
+
+    def _part(self, node: ast.expr) -> Value:
+        """One side of a sum or product; an entropy that can't be had is a bonus that is off."""
+        found = self.value(node)
+        if found.problem and not found.leaf:
+            whole = node
+            while isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute):
+                whole = whole.func.value  # `.mean()` of it
+            if set(words((path_of(whole) or "").rpartition(".")[2])) & {"entropy", "entropies"}:
+                return self._folded(node, lambda: 0.0)
+        return found
 
     def _children(self, node: ast.AST) -> list[Value]:
         found: list[Value] = []
@@ -128,7 +144,7 @@ class Expressions:
             why = f"line {line} defines {name} by running code, which is never executed"
             return replace(found, problem=why) if found.problem else found
         if name in state.scope.constants:
-            if state.sizes and state.slot_of(name) is Slot.GROUP_SIZE:
+            if state.sizes and state.slot_of(name) in (Slot.GROUP_SIZE, Slot.GROUPS):
                 return state.leaf(name, node, state.scope.constants[name])
             return self._module_constant(name)
         return PLAIN if state.scope.has(name) else state.leaf(name, node)
@@ -144,6 +160,8 @@ class Expressions:
     def _access(self, node: ast.expr) -> Value:
         """`x.k`, `x["k"]` and every other subscript."""
         state = self.state
+        if (member := state.scope.member(node)) is not None and path_of(node) not in state.env:
+            return Value(const=member)
         path = path_of(node)
         if path is not None and path in state.env:
             state.swaps[node] = name_at(state.local(path), node)
@@ -166,6 +184,11 @@ class Expressions:
         if path_of(base_node) is None:
             return self._of_computed(self.value(base_node), key)
         base = self.value(base_node)
+        if base.problem and default is not None and not isinstance(default, ast.Constant):
+            other = self.value(default)
+            if not other.problem and state.slot_of(key) in other.slots:  # the same, if absent
+                state.swaps[node] = self.swapped(default)
+                return other
         container = base.problem is not None or base.const is None
         if container and path is not None:
             leaf = state.leaf(path, node, default)
@@ -395,6 +418,9 @@ class Expressions:
         one, other = self.value(left), self.value(right)
         if isinstance(op, ast.Is | ast.IsNot) and other.const is None:
             return self._is_none(node, one, isinstance(op, ast.Is))
+        if other.const == 0 and other.const is not False and one.leaf and one.problem:
+            if isinstance(op, ast.Gt | ast.NotEq | ast.Eq):  # an optional term without weight
+                return self._folded(node, lambda: isinstance(op, ast.Eq))
         one = self._switched(left, one, op, right, other)
         other = self._switched(right, other, op, left, one)
         if one.known and other.known:
@@ -423,9 +449,8 @@ class Expressions:
             or not isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn)
         ):
             return value
-        named = strings_of(other_node) or (
-            [other.const] if other.known and isinstance(other.const, str) else []
-        )
+        known = other.const if isinstance(other.const, tuple) else (other.const,)
+        named = strings_of(other_node) or [c for c in known if isinstance(c, str)]
         if not named or not (value.problem or isinstance(value.const, str)):
             return value
         if value.known:

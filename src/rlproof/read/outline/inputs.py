@@ -10,7 +10,7 @@ from rlproof.read.outline.values import POLICIES, Value
 
 _COEFFICIENTS = frozenset({
     Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH, Slot.CAP, Slot.BETA, Slot.GROUP_SIZE, Slot.EPS,
-    Slot.WIDTH, Slot.ONE, Slot.TEMPERATURE, Slot.SWITCH,
+    Slot.WIDTH, Slot.ONE, Slot.TEMPERATURE, Slot.SWITCH, Slot.GROUPS,
 })  # fmt: skip
 
 _SUMS = {"sum", "nansum", "tolist"}
@@ -19,7 +19,8 @@ _CASTS = {"to", "float", "int", "bool", "long", "contiguous", "detach", "clone",
 _STATISTICS = {
     "mean", "std", "var", "max", "min", "avg", "average", "median", "baseline", "baselines", "sum",
     "total", "weights", "weight", "funcs", "func", "fn", "fns", "stats", "stat", "zero", "history",
-    "model", "info", "metrics", "component", "components", "names", "keys", "scale", "diff",
+    "model", "info", "metrics", "component", "components", "names", "keys", "scale", "diff", "num",
+    "times", "count", "counts", "number", "clip", "range", "bias", "scaling", "beta", "coef",
 }  # fmt: skip
 
 
@@ -46,10 +47,16 @@ def stops(
     """
     if slot is None:
         return False
+    if slot is Slot.WEIGHTS:
+        return found.problem is not None and Slot.NEW not in found.slots
     if slot in _COEFFICIENTS:
         return _coefficient_stops(name, found, value, own)
+    if slot is Slot.MASK and found.problem and found.slots & {Slot.NEW, Slot.OLD}:
+        return False  # it depends on how far the policy moved
     if found.problem or (outer and slot not in (Slot.MASK, Slot.LENGTHS)):
         return not found.known
+    if slot is Slot.ADVANTAGES and Slot.REWARDS in found.slots and not found.slots & POLICIES:
+        return not found.known  # as they are made of rewards here, and nothing of the policy
     if slot in found.slots:
         return is_selection(value) or (slot is Slot.REWARDS and not is_arithmetic(value))
     if found.known:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rlproof.read.names import Slot
+from rlproof.read.outline.callables import called, held
 from rlproof.read.outline.expressions import Expressions
 from rlproof.read.outline.inputs import is_selection, stops
 from rlproof.read.outline.neutral import COUNTS, DROPPED_CONTEXTS, NEUTRAL
@@ -20,13 +21,14 @@ from rlproof.read.outline.syntax import (
     Functions,
     arguments,
     at,
+    constant_at,
     name_at,
     path_of,
     rebuilt,
     replaced,
     stored,
 )
-from rlproof.read.outline.values import PLAIN, ROLES, Value, joined, merged
+from rlproof.read.outline.values import PLAIN, POLICIES, ROLES, Value, joined, merged
 
 _GRADIENT_CONTEXTS = {"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"}
 _MOST_METHODS = 6
@@ -103,6 +105,9 @@ class Lowering(Expressions):
         if all(isinstance(t, ast.Subscript) and _is_off(t.slice) for t in targets):
             return []
         found = self.value(value)
+        if (name := _one(targets)) and not found.known and not self._reads_arrays(value):
+            self.state.env[name] = Value(const=1)
+            return [replaced(node, value=constant_at(1, value))]
         stopped: set[str] = set()
         every: set[str] = set()
         for target in targets:
@@ -121,6 +126,12 @@ class Lowering(Expressions):
             self.state.env[name] = joined(found)
             self.state.inputs.pop(name, None)
         return [made]
+
+    def _reads_arrays(self, value: ast.expr) -> bool:
+        """Whether any variable in it holds arrays that the outlined function is given."""
+        env = self.state.env
+        names = [n.id for n in ast.walk(value) if isinstance(n, ast.Name)]
+        return any(env[name].slots & ROLES for name in names if name in env)
 
     def _made(self, node: ast.stmt, problem: str | None) -> ast.stmt:
         """The lowered statement, with what it lacks noted."""
@@ -167,7 +178,11 @@ class Lowering(Expressions):
         bare = slot in ROLES and self._is_given(value, slot)
         own = key.startswith("self.")
         given = bare or stops(slot, last, found, written, outer, own)
-        if given and not self.helper:
+        if state.sizes and not found.problem:  # such as the rewards of one group in a loop
+            parts = self.kept_loops and slot is Slot.REWARDS
+            filters = slot is Slot.MASK and Slot.REWARDS in found.slots
+            given = given and not parts and not filters
+        if given and not self.helper and not any(value is v for v in state.computed):
             assert slot is not None
             if self.kept_loops:
                 why = f"line {spot.lineno} computes `{last}` anew for each turn of a loop"
@@ -247,6 +262,8 @@ class Lowering(Expressions):
         before = set(self.state.inputs)
         with self.state.branch() as one:
             body = self.block(node.body, outer)
+            if known.problem and self._is_guard(node):
+                return []
         with self.state.branch() as other:
             orelse = self.block(node.orelse, outer)
         del before
@@ -262,6 +279,14 @@ class Lowering(Expressions):
         if known.problem:
             self.state.lacking[made] = known.problem
         return [made]
+
+    def _is_guard(self, node: ast.If) -> bool:
+        """Whether a branch only leaves with nothing of the policy, as where there is no data."""
+        last = node.body[-1]
+        if node.orelse or not isinstance(last, ast.Return):
+            return False
+        simple = all(isinstance(s, ast.Assign | ast.Expr | ast.Return) for s in node.body)
+        return simple and (last.value is None or not self.value(last.value).slots & POLICIES)
 
     def _see_others(self, orelse: Sequence[ast.stmt]) -> None:
         """Note what a setting is compared with further down a chain that is decided already."""
@@ -408,6 +433,10 @@ class Lowering(Expressions):
         )
         line = call.lineno
         if found is None:
+            if (other := self._held(name, call)) is not None:
+                result = self.value(other)
+                state.swaps[call] = self.swapped(other)
+                return result
             return Value(given.slots, f"line {line} calls `self.{name}`, which is of another file")
         if given.problem:
             return given
@@ -425,6 +454,17 @@ class Lowering(Expressions):
         body, value = state.helpers[name]
         del body
         return joined(given, value)
+
+    def _held(self, name: str, call: ast.Call) -> ast.Call | None:
+        """The call of the function that an attribute holds."""
+        scope = self.state.scope
+        value = held(scope, self.state.owner or "", name)
+
+        def decide(test: ast.expr) -> object:
+            known = self.test(test)
+            return known.const if known.known else None
+
+        return called(value, call, scope, decide) if value is not None else None
 
     def _make_helper(self, name: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         state = self.state
@@ -448,6 +488,14 @@ class Lowering(Expressions):
         own = state.local(f"self.{name}()").rstrip("_")
         made = replaced(node, name=own, args=inner_args, body=body, decorator_list=[], returns=None)
         state.helpers[name] = ([made], value)
+
+
+def _one(targets: Sequence[ast.expr]) -> str | None:
+    """The one variable that is set, where it counts steps of which the neutral number is 1."""
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        return None
+    name = targets[0].id
+    return name if type(NEUTRAL.get(name)) is int and NEUTRAL[name] == 1 else None
 
 
 def _is_off(index: ast.expr) -> bool:
@@ -497,13 +545,26 @@ def loss_in(value: ast.expr) -> ast.expr:
             names = [e for e in whole.elts if isinstance(e, ast.Name) and "loss" in e.id.lower()]
             return names[0] if names else first
         case ast.Dict(keys=keys, values=values):
-            for key, inner in zip(keys, values, strict=True):
-                if isinstance(key, ast.Constant) and "loss" in str(key.value).lower():
-                    return inner
+            found = [
+                inner
+                for key, inner in zip(keys, values, strict=True)
+                if isinstance(key, ast.Constant) and "loss" in str(key.value).lower()
+            ]
+            if found:
+                return next((inner for inner in found if not _is_number(inner)), found[0])
         case ast.Call(keywords=keywords):
             named = [k.value for k in keywords if k.arg == "loss"]
             return named[0] if named else value
     return value
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether it is `x.item()`: a copy to look at, from which no gradient comes back."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("item", "tolist", "detach")
+    )
 
 
 __all__ = ["Functions", "Lowering", "Slot", "is_selection", "loss_in"]

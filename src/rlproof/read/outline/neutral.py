@@ -19,6 +19,8 @@ NEUTRAL: Mapping[str, Any] = {
     "gradient_accumulation_steps": 1, "grad_accum_steps": 1, "grad_acc_steps": 1,
     "accumulation_steps": 1, "steps_per_generation": 1, "loss_scale": 1.0,
     "num_micro_batches": 1, "num_microbatches": 1, "grad_acc_step": 1, "accum_steps": 1,
+    "num_passes": 1, "n_passes": 1, "num_accumulation_steps": 1, "examples_per_rank": 1,
+    "examples_per_step": 1, "batches_per_rank": 1, "batches_per_step": 1, "prompts_per_rank": 1,
     # corrections that are off
     "delta": None, "off_policy_mask_threshold": None, "top_entropy_quantile": 1.0,
     "use_vllm": False, "vllm_importance_sampling_correction": False, "use_liger_loss": False,
@@ -28,7 +30,8 @@ NEUTRAL: Mapping[str, Any] = {
     "value_loss_coef": 0.0, "critic_loss_coef": 0.0, "value_loss_weight": 0.0,
     "entropy_weight": 0.0, "entropy_loss_coef": 0.0, "entropy_beta": 0.0,
     "entropy_bonus": 0.0, "ent_coef": 0.0, "rollout_is_weights": None,
-    "importance_sampling_ratio": None, "global_batch_info": {}, "temperature": 1.0,
+    "off_policy_correction": None, "importance_sampling_ratio": None, "global_batch_info": {},
+    "temperature": 1.0,
     "return_outputs": False, "num_items_in_batch": None, "tool_mask": None,
     "off_policy_mask": None, "entropy_mask": None, "mask_truncated_completions": False,
     "use_adaptive_entropy": False, "sapo_temperature_pos": 1.0, "sapo_temperature_neg": 1.05,
@@ -41,9 +44,15 @@ COUNTS = frozenset({
     "num_items_in_batch", "batch_num_tokens", "total_response_len", "num_target_tokens",
     "total_tokens", "num_tokens", "total_response_tokens", "num_response_tokens",
     "total_valid_tokens", "global_valid_toks", "num_valid_tokens", "n_tokens", "token_count",
-    "total_completion_tokens", "total_num_tokens", "num_loss_tokens",
+    "total_completion_tokens", "total_num_tokens", "num_loss_tokens", "num_valid", "n_valid",
 })  # fmt: skip
 """Numbers of real tokens, which the mask gives."""
+
+ROW_COUNTS = frozenset({
+    "global_valid_seqs", "num_valid_seqs", "n_valid_seqs", "num_valid_sequences",
+    "global_valid_sequences", "total_valid_seqs",
+})  # fmt: skip
+"""Numbers of rows."""
 
 OUTSIDE = frozenset({
     "absl", "accelerate", "aiohttp", "argparse", "asyncio", "csv", "datasets", "deepspeed",

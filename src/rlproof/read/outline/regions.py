@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rlproof.read.outline.syntax import Functions, stored
 
@@ -40,6 +40,10 @@ class Region:
     depth: int = 0
     whole: bool = True
     """Whether it is a function by itself, not a statement inside one."""
+    rewards: str = ""
+    """The variable that inline advantages centre."""
+    computed: tuple[ast.expr, ...] = ()
+    """What is assigned to the value in question: never something that the region is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,27 @@ def way_to(
                 head = (Step("turn", node, depth + 1),) if isinstance(node, _LOOPS) else ()
                 return (*before, *head, *inner[0]), inner[1]
     return None
+
+
+def from_rewards(region: Region) -> Iterator[Region]:
+    """The region, then the same from later and later rewards on: what makes them is left out."""
+    yield region
+    makes = [
+        step
+        for step in region.steps[:-1]
+        if step.kind == "run" and region.rewards in {*stored(step.node), *_filled(step.node)}
+    ]
+    for last in range(1, len(makes) + 1 if region.rewards else 1):
+        left = makes[:last]
+        yield replace(region, steps=tuple(s for s in region.steps if s not in left))
+
+
+def _filled(node: ast.stmt) -> Iterator[str]:
+    """Lists that a statement puts something into."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend")):
+                yield name
 
 
 def start_of(definition: Definition) -> tuple[Step, ...]:

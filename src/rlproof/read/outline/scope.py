@@ -80,6 +80,19 @@ class Scope:
             or name in _BUILTINS
         )
 
+    def member(self, node: ast.expr) -> str | None:
+        """The string of a member of an enumeration, `Kind.TOKEN` or its `.value`.
+
+        Of another file's enumeration it is not known: the path stands for it.
+        """
+        if (own := _member(node, self.classes)) is not None:
+            return own
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=key) if name in self.imported:
+                camel = name[:1].isupper() and not name.isupper()
+                return f"{name}.{key}" if camel and key.isupper() else None
+        return None
+
     def ancestors(self, name: str) -> Iterator[ClassInfo]:
         """A class and its bases as far as they are of this file, each once."""
         left, seen = [name], set[str]()
@@ -98,6 +111,26 @@ class Scope:
                 if base not in self.classes and base != "object":
                     return base
         return None
+
+
+def _member(node: ast.expr, classes: dict[str, ClassInfo]) -> str | None:
+    if isinstance(node, ast.Attribute) and node.attr in ("value", "name"):
+        node = node.value
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=key) if name in classes:
+            info = classes[name]
+            value = info.constants.get(key)
+            if {"Enum", "StrEnum"} & set(info.bases):
+                return _string(value, key)
+    return None
+
+
+def _string(value: ast.expr | None, key: str) -> str | None:
+    """What a member is assigned: a string, or `auto()`, which is its name in lower case."""
+    if isinstance(value, ast.Constant):
+        return value.value if isinstance(value.value, str) else None
+    auto = isinstance(value, ast.Call) and _last(value.func) == "auto"
+    return key.lower() if auto else None
 
 
 def is_literal(node: ast.expr) -> bool:
@@ -141,6 +174,8 @@ def _settings(tree: ast.Module, classes: dict[str, ClassInfo]) -> dict[str, ast.
     found: dict[str, dict[str, ast.expr]] = {}
 
     def note(name: str, value: ast.expr) -> None:
+        member = _member(value, classes)
+        value = value if member is None else ast.copy_location(ast.Constant(member), value)
         if is_literal(value):
             found.setdefault(name, {})[ast.dump(value)] = value
 

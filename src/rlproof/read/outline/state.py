@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlproof.read.names import Slot
-from rlproof.read.outline.neutral import COUNTS, NEUTRAL
+from rlproof.read.names import Slot, ratio_slot
+from rlproof.read.outline.neutral import COUNTS, NEUTRAL, ROW_COUNTS
 from rlproof.read.outline.options import listed
 from rlproof.read.outline.scope import Scope, constant_of, is_literal
 from rlproof.read.outline.syntax import constant_at, name_at
-from rlproof.read.outline.values import Value
+from rlproof.read.outline.values import ROLES, Value
 
 SlotOf = Callable[[str], Slot | None]
 Choices = Mapping[str, Any]
@@ -52,6 +52,8 @@ class State:
     owner: str | None = None
     sizes: bool = False
     """Whether the module's constant for the group size is a parameter: for advantages it is."""
+    computed: tuple[ast.expr, ...] = ()
+    """Values that the region computes, whatever they are assigned to."""
     env: dict[str, Value] = field(default_factory=dict)
     swaps: dict[ast.AST, ast.expr] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
@@ -77,9 +79,15 @@ class State:
             return self._constant(self.choices[key], node, key)
         slot = self.slot_of(key) if "." in key else None
         slot = slot or (None if name in NEUTRAL else self.slot_of(name))
+        if slot in ROLES and isinstance(default, ast.Constant) and default.value is not None:
+            slot = None  # a switch, or a number
+        if slot in (None, Slot.NEW) and key in self.arguments and not self.sizes:
+            slot = ratio_slot(name) or slot
+        if slot is Slot.OLD and self._is_another_sampler(key):
+            return self._constant(None, node, None)
         if slot is not None:
             return self.given(key, name, slot, node, self._default(name, default))
-        if name in COUNTS and default is None:
+        if name in (COUNTS | ROW_COUNTS) and default is None:
             self.counts.add(name)
             self.swaps[node] = name_at(name, node)
             return Value(frozenset({Slot.MASK}))
@@ -96,6 +104,14 @@ class State:
         line = getattr(node, "lineno", 0)
         reason = f"needs `{key}` (line {line}), whose meaning is not recognised"
         return Value(problem=reason, leaf=key)
+
+    def _is_another_sampler(self, key: str) -> bool:
+        """Log-probs of the engine that sampled, given beside the old ones for a correction."""
+        default = self.defaults.get(key)
+        if not isinstance(default, ast.Constant) or default.value is not None:
+            return False
+        olds = [n for n in self.arguments if n != key and self.slot_of(n) is Slot.OLD]
+        return any(self.defaults.get(name) is None for name in olds)
 
     def option(
         self, key: str, options: list[str], node: ast.expr, default: ast.expr | None
@@ -127,7 +143,8 @@ class State:
         self.swaps[node] = name_at(own, node)
         default = default if default is not None and is_literal(default) else None
         self.note(Input(own, slot, key, getattr(node, "lineno", 0), False, default))
-        return Value(frozenset({slot}), leaf=key)
+        made_of = {Slot.NEW, Slot.OLD} if slot in (Slot.RATIO, Slot.LOG_RATIO) else {slot}
+        return Value(frozenset(made_of), leaf=key)
 
     def note(self, found: Input) -> None:
         """Remember a parameter; the first note of a name stands."""

@@ -176,7 +176,7 @@ def _verdict(reports: Sequence[FileReport]) -> Tone:
     for severity in (Severity.ERROR, Severity.WARNING):
         if severity in severities:
             return tone_of(severity)
-    return Tone.GOOD if any(report.checked for report in reports) else Tone.NOTE
+    return Tone.GOOD if any(report.checked or report.read for report in reports) else Tone.NOTE
 
 
 def _short(text: str) -> str:
@@ -201,7 +201,7 @@ class _File:
         counts = Counter(finding.severity for finding in self.report.findings)
         worst = next((s for s in Severity if counts[s]), None)
         badge = Badge(str(worst), tone_of(worst)) if worst else Badge("clean", Tone.GOOD)
-        if not worst and not self.report.checked:
+        if not worst and not self.report.checked and not self.report.read:
             badge = Badge("nothing judged", Tone.NOTE)
         body = [
             *self._findings(most),
