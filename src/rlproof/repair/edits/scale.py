@@ -158,6 +158,11 @@ def reward_minus_baseline(site: Site) -> Iterator[Edit]:
             changes = (site.put(node.left, right), site.put(node.right, left))
             yield Edit("reward minus baseline", changes)
     yield from _without_minus(site)
+    for node in site.nodes(ast.BinOp):  # rewards in records carry no label
+        if isinstance(node.op, ast.Sub):
+            left, right = site.source(node.left), site.source(node.right)
+            changes = (site.put(node.left, right), site.put(node.right, left))
+            yield Edit("reward minus baseline", changes)
 
 
 def _without_minus(site: Site) -> Iterator[Edit]:
