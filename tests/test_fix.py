@@ -106,7 +106,9 @@ def test_a_fault_that_a_repair_uncovers_keeps_it_partial(script):
 
 def test_json_of_a_verified_repair(script):
     script.write_text(trainer("GERKOC"))
-    [file] = json.loads(run("--diff", script, "--format", "json").stdout)["files"]
+    result = run("--diff", script, "--format", "json")
+    [file] = json.loads(result.stdout)["files"]
+    assert "as right: negate both terms and keep max" in result.stderr
     repair = file["repair"]
     assert (repair["status"], repair["written"]) == ("verified", False)
     assert repair["passed"] == repair["cases"] > 60

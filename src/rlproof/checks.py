@@ -128,8 +128,8 @@ class Outcome:
 
     @property
     def repairs(self) -> list[str]:
-        """One line on the repair of each file that has one."""
-        return [repair_line(report) for report in self.reports if report.repair]
+        """What there is to say of the repair of each file that has one."""
+        return [line for report in self.reports if report.repair for line in repair_lines(report)]
 
     @property
     def patch(self) -> bytes:
@@ -257,16 +257,19 @@ def _repaired(
     return report, patch, lines
 
 
-def repair_line(report: FileReport) -> str:
-    """What a search for repairs came to, in one line."""
+def repair_lines(report: FileReport) -> Iterator[str]:
+    """What a search for repairs came to, and which other sets of edits are as right."""
     repair = report.repair
     assert repair is not None
     name = shown(report.path)
     if report.fixed:
         count = len(report.fixed)
-        return f"{name}: fixed {count} finding{'s' * (count != 1)}, {repair.said}"
-    if repair.status is FixStatus.VERIFIED:
-        return f"{name}: {repair.said}"
-    what = "a partial repair" if repair.status is FixStatus.PARTIAL else "no repair"
-    reason = f" ({repair.message})" if repair.message else ""
-    return f"{name}: {what}, not written{reason}"
+        yield f"{name}: fixed {count} finding{'s' * (count != 1)}, {repair.said}"
+    elif repair.status is FixStatus.VERIFIED:
+        yield f"{name}: {repair.said}"
+    else:
+        what = "a partial repair" if repair.status is FixStatus.PARTIAL else "no repair"
+        reason = f" ({repair.message})" if repair.message else ""
+        yield f"{name}: {what}, not written{reason}"
+    for label, _ in repair.alternatives:
+        yield f"{name}: as right: {label} (its patch is in --format json)"
