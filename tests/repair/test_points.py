@@ -6,7 +6,7 @@ import pytest
 
 from rlproof.faults.model import Severity
 from rlproof.faults.registry import catalogue
-from rlproof.faults.seen import Answer, LossSeen, Place, Seen
+from rlproof.faults.seen import AdvantagesSeen, Answer, LossSeen, Place, Seen
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.findings import FileReport, Finding, TargetReport
 from rlproof.repair.cases import Cases, batches, near, predicted
@@ -68,16 +68,50 @@ def test_moves_speak_of_faults_that_exist():
     assert set(MOVES) - planned <= known
 
 
-def seen(run):
+def seen(run, *more):
     point = {**POINT, "surrogate": "min-clip", "level": "token"}
-    slots = frozenset({"divergence coefficient"})
+    slots = frozenset({"divergence coefficient", *more})
     return Seen((LossSeen("f", slots, {}, point, lambda b: run(point, b), evaluate),))
 
 
 def test_all_cases_pass_for_the_formula_itself():
+    """A loss that is told of no padding is given none: there are fewer cases."""
+    masked, bare = Cases(), Cases()
+    masked.run(seen(evaluate, "mask"))
+    assert masked.total == masked.passed == len(list(batches(True)))
+    bare.run(seen(evaluate))
+    assert bare.total == bare.passed == masked.total - 12  # 3 sets of lengths, 2 betas, 2 pairs
+
+
+@pytest.mark.parametrize(("noise", "passes"), [(5e-4, True), (5e-3, False)])
+def test_equal_rewards_leave_the_rounding_of_their_mean(noise, passes):
+    """The group of eight equal rewards; all other groups come out exactly."""
+    point = {"baseline": "group-mean", "scale": "population-std", "eps": 1e-4}
+
+    def run(rewards, size):
+        exact = predicted(point, rewards, size)
+        return exact if any(exact) else [noise] * len(exact)
+
+    facts = {"one_group": False}
     cases = Cases()
-    cases.run(seen(evaluate))
-    assert cases.total == cases.passed == len(list(batches(True)))
+    cases.run(Seen(advantages=(AdvantagesSeen("f", frozenset(), {}, point, run, facts),)))
+    assert (cases.total - cases.passed == 0) is passes
+
+
+def test_a_function_of_one_group_is_held_to_the_statistics_of_all_rewards():
+    point = {"baseline": "group-mean", "scale": "population-std", "eps": 1e-4}
+
+    def run(rewards, _):
+        return predicted(point, rewards, len(rewards))
+
+    def cases(one_group):
+        found = Cases()
+        facts = {"one_group": one_group}
+        found.run(Seen(advantages=(AdvantagesSeen("f", frozenset(), {}, point, run, facts),)))
+        return found
+
+    assert cases(True).passed == cases(True).total
+    assert cases(False).passed < cases(False).total
 
 
 @pytest.mark.parametrize("slip", ["value", "gradient"])

@@ -40,8 +40,11 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     target = function.target
     forgotten = forgets_groups(function.script, target)
     point = identify(seen)
-    if not forgotten and not is_told_groups(function.script, target) and _is_one_group(target):
-        point = identify(seen, len(REWARDS)) or _as_group(point)
+    whole: dict[str, str | float] = {}
+    told = forgotten or is_told_groups(function.script, target)
+    if not told and _is_one_group(target):
+        whole = identify(seen, len(REWARDS))
+        point = whole or _as_group(point)
     where: dict[str, Place] = advantages_landmarks(target)
     std = std_statement(target)
     if std is not None:
@@ -51,6 +54,7 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
         "rounded_failures": _failures(seen.rounded, point),
         "computes_std": std is not None and _promises_std(target),
         "single": seen.single,
+        "one_group": bool(whole),
         **group_facts(function, seen, point),
     }
     if facts["wrong_axis"]:  # of a single group nothing is left along the wrong axis
