@@ -11,12 +11,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from typing import BinaryIO
-
-LONGEST = 1 << 30
-"""Bytes of a line beyond which a file is not taken for records."""
-
 
 class Journal:
     """One file to append to."""
@@ -59,15 +53,3 @@ class Journal:
             os.fsync(self._file)
         os.close(self._file)
         self._file = -1
-
-
-def lines(file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
-    """Number from 1, text and wholeness of every line that is not blank.
-
-    A line is whole if it ends with a newline. Memory is that of the longest line.
-    """
-    number = 0
-    while raw := file.readline(LONGEST):
-        number += 1
-        if text := raw.strip():
-            yield number, text, raw.endswith(b"\n")
