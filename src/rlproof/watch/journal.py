@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 
+
 class Journal:
     """One file to append to."""
 

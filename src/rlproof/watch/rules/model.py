@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from rlproof.faults.model import Evidence, Severity, Value, rounded
 from rlproof.watch.facts import Facts
@@ -38,6 +38,15 @@ class Watcher(Protocol):
 
     def alarms(self) -> Iterator[Alarm]:
         """What was seen so far. May be asked again while the run goes on."""
+        ...
+
+
+@runtime_checkable
+class Speaking(Protocol):
+    """A watcher that also has something to say where nothing is wrong."""
+
+    def said(self) -> Iterator[str]:
+        """What the run computes, in words."""
         ...
 
 
