@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from rlproof.faults.model import rounded
 from rlproof.space.objective import Objective
 from rlproof.space.published import OBJECTIVES
@@ -22,8 +24,9 @@ def words(fit: Fit) -> str:
     ratio = {"token": "token ratio", "detached": "ratio of 1"}.get(ratio, f"{ratio} ratio")
     pull = f", {fit.divergence} · {rounded(beta(fit), 3):g}" if fit.divergence != "none" else ""
     padding = " with padding counted" if fit.weighting.counted else ""
-    sign = "+" if fit.factor > 0 else "−"
-    scale = "" if abs(abs(fit.factor) - 1) < 1e-3 else f" × {rounded(abs(fit.factor), 4):g}"
+    sign = "±" if isnan(fit.factor) else "+" if fit.factor > 0 else "−"
+    known = not isnan(fit.factor) and abs(abs(fit.factor) - 1) >= 1e-3
+    scale = "" if not known else f" × {rounded(abs(fit.factor), 4):g}"
     return (
         f"{sign}{term.surrogate}{bounds} of the {ratio}{pull}, "
         f"{fit.weighting.aggregation}{padding}{scale}"
@@ -32,7 +35,7 @@ def words(fit: Fit) -> str:
 
 def beta(fit: Fit) -> float:
     """The weight of the divergence, in units of the surrogate's."""
-    return fit.weight / abs(fit.factor)
+    return fit.weight if isnan(fit.factor) else fit.weight / abs(fit.factor)
 
 
 def recipes(fits: list[Fit]) -> list[str]:

@@ -178,12 +178,15 @@ class Inspector:
 
     def _skipped(self) -> Iterator[tuple[str, str]]:
         """Rules without what they need, and lines that could not be read."""
+        lacking: dict[str, list[str]] = {}
         for code, (rule, _) in self._watchers.items():
             present = self._recorded if rule.about == "step" else self._translator.known
             active = {"log": self.rows, "step": self.steps, "dump": self.completions}[rule.about]
             missing = [name for name in rule.needs if name not in present]
             if active and missing and not rule.normal:
-                yield f"{code} {rule.name}", f"not in the file: {', '.join(missing)}"
+                lacking.setdefault(", ".join(missing), []).append(code)
+        for missing_here, codes in lacking.items():
+            yield ", ".join(codes), f"not in the file: {missing_here}"
         if self._unread_count:
             more = self._unread_count - len(self._unread)
             tail = f", and {more} more" if more > 0 else ""

@@ -31,7 +31,7 @@ class Fit:
     weighting: space.Weighting
     divergence: str
     factor: float
-    """a, −1 in a loss that is minimised."""
+    """a, −1 in a loss that is minimised; NaN where the surrogates are 0 at every step."""
     weight: float
     """b, β in a loss that is minimised."""
     residual: float
@@ -165,7 +165,7 @@ class LossFit:
         parts = [s for s in (self._values, self._slopes) if s.equations and s.size > 0]
         if not parts:
             return []
-        a, b, left = _solve(parts)
+        a, b, left = _solve(parts, self.rounding)
         residual = np.sqrt(np.clip(left, 0.0, None) / len(parts))
         good = np.argwhere(residual < tolerance)
         found = [self._fit(i, w, j, a, b, residual) for i, w, j in good]
@@ -193,10 +193,12 @@ def _pulled(pull: space.Slopes, weights: Array, slope: Array) -> Array:
     return pull(np.where(np.nan_to_num(weights) > 0, weights * slope, 0.0))
 
 
-def _solve(parts: list[_Sums]) -> tuple[Array, Array, Array]:
+def _solve(parts: list[_Sums], rounding: float) -> tuple[Array, Array, Array]:
     """a, b and the sum of squares left, (I, W, J); b is 0 where there is no divergence.
 
     Where S and D can't be told apart, or D is 0 throughout, the candidate is that without D.
+    Where S is 0 at every step, as advantages that sum to 0 make it at ratio 1, a is NaN: nothing
+    is known of it.
     """
     ss, sy, dd, dy, sd = (
         np.sum([getattr(part, name) / part.size for part in parts], axis=0)
@@ -209,12 +211,16 @@ def _solve(parts: list[_Sums]) -> tuple[Array, Array, Array]:
     with np.errstate(all="ignore"):
         det = ss * dd - sd**2
         flat = ~none & ~(det > 1e-10 * ss * dd)
+        zero = ss < (10 * rounding) ** 2
+        flat = flat & ~zero
         a = np.where(none, sy / ss, (sy * dd - dy * sd) / det)
         b = np.where(none, 0.0, (dy * ss - sy * sd) / det)
+        a = np.where(zero, 0.0, a)
+        b = np.where(zero & ~none, dy / dd, b)
         left = yy - a * sy - b * dy
         exact = yy - 2 * (a * sy + b * dy) + a**2 * ss + 2 * a * b * sd + b**2 * dd
-    bad = flat | ~np.isfinite(left) | ~np.isfinite(exact) | ~(ss > 0)
-    return a, b, np.where(bad, np.inf, np.maximum(left, exact))
+    bad = flat | ~np.isfinite(left) | ~np.isfinite(exact)
+    return np.where(zero, np.nan, a), b, np.where(bad, np.inf, np.maximum(left, exact))
 
 
 def _faults(

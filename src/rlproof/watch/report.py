@@ -50,6 +50,13 @@ def _finding(inspection: Inspection, found: Found, width: int) -> Iterator[str]:
     yield from _labelled("more", f"rlproof explain {found.rule.code}", width)
 
 
+def line(found: Found, width: int) -> str:
+    """One finding in a line or two, for a run that goes on."""
+    code = click.style(found.rule.code, fg=_COLOURS[found.severity], bold=True)
+    head = f"{code} {found.rule.name} [{found.severity}]{_when(found)}: {found.alarm.message}"
+    return textwrap.fill(head, width, subsequent_indent="    ", break_on_hyphens=False) + "\n"
+
+
 def _when(found: Found) -> str:
     """At which step it began, and how often it was seen."""
     alarm = found.alarm

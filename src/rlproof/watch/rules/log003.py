@@ -38,17 +38,14 @@ class Bounded:
         """One row."""
         if self.bound is None:
             return
-        for metric in ("advantage-max", "advantage-min"):
-            value, limit = row.exact(metric), self.bound
-            if value is not None:
-                text = f"{row.key(metric)} in groups of {self.size}"
-                self.broken.check(
-                    row.step,
-                    abs(value) - limit * 1.001,
-                    lambda v=value, t=text, b=limit: evidence(  # type: ignore[misc]
-                        row.step, f"|{t}| against its bound", abs(v), b
-                    ),
-                )
+        both = ((row.exact(metric), metric) for metric in ("advantage-max", "advantage-min"))
+        known = [(abs(value), metric) for value, metric in both if value is not None]
+        if known:
+            (value, metric), limit = max(known), self.bound
+            text = f"|{row.key(metric)}| in groups of {self.size}"
+            self.broken.check(
+                row.step, value - limit * 1.001, lambda: evidence(row.step, text, value, limit)
+            )
 
     def alarms(self) -> Iterator[Alarm]:
         """Where size and scale are declared."""

@@ -18,15 +18,15 @@ class Shares:
 
     def see(self, row: Row) -> None:
         """One row."""
-        for metric, reading in row.readings.items():
-            value = row.exact(metric)
-            if value is None or not reading.unit.startswith("share"):
-                continue
-            text = f"{reading.key}, a {reading.unit}"
+        shares = [
+            (max(-value, value - 1), value, f"{reading.key}, a {reading.unit}")
+            for metric, reading in row.readings.items()
+            if reading.unit.startswith("share") and (value := row.exact(metric)) is not None
+        ]
+        if shares:
+            off, value, text = max(shares)
             self.broken.check(
-                row.step,
-                max(-value, value - 1) - 1e-6,
-                lambda v=value, t=text: evidence(row.step, t, v, "0 to 1"),  # type: ignore[misc]
+                row.step, off - 1e-6, lambda: evidence(row.step, text, value, "0 to 1")
             )
 
     def alarms(self) -> Iterator[Alarm]:

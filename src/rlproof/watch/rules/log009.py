@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isinf, isnan
+from math import isfinite, isnan
 
 from rlproof.faults.model import Severity
 from rlproof.watch.facts import Facts
@@ -24,16 +24,16 @@ class Finite:
 
     def see(self, row: Row) -> None:
         """One row."""
-        for metric in (*_ALWAYS, "grad-norm"):
-            value = row.get(metric)
-            if value is None:
-                continue
-            bad = isnan(value) or (isinf(value) and metric != "grad-norm")
-            key, word = row.key(metric), str(value)
+        known = [(row.key(m), v) for m in _ALWAYS if (v := row.get(m)) is not None]
+        bad = [f"{key} {value}" for key, value in known if not isfinite(value)]
+        norm = row.get("grad-norm")
+        if norm is not None and isnan(norm):
+            bad.append(f"{row.key('grad-norm')} {norm}")
+        if known or norm is not None:
             self.broken.check(
                 row.step,
-                float(bad),
-                lambda k=key, w=word: evidence(row.step, k, w, "a finite number"),  # type: ignore[misc]
+                float(len(bad)),
+                lambda: evidence(row.step, "logged", ", ".join(bad), "finite numbers"),
             )
 
     def alarms(self) -> Iterator[Alarm]:

@@ -39,5 +39,5 @@ RULE = Rule(
     remedy="leave rows without a reward out of their group, and out of the loss",
     start=Unscored,
     needs=(),
-    faults=("ADV009", "ADV010"),
+    faults=("ADV009",),
 )

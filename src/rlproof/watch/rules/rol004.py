@@ -51,5 +51,4 @@ RULE = Rule(
     remedy="sample with temperature above 0 and another seed for every completion and rank",
     start=Same,
     needs=(),
-    faults=("LOP009",),
 )

@@ -61,5 +61,4 @@ RULE = Rule(
     remedy="seed the sampler anew for every step and rank, and renew its weights",
     start=Repeated,
     needs=(),
-    faults=("LOP009",),
 )

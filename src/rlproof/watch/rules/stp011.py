@@ -22,16 +22,16 @@ class Positive:
 
     def see(self, step: StepSeen) -> None:
         """One recorded step."""
-        for name in _POLICIES:
-            values = step.get(name)
-            if values is None or step.mask is None or not step.mask.any():
-                continue
-            top = float(np.nanmax(np.where(step.mask, values, np.nan), initial=-np.inf))
+        if step.mask is None or not step.mask.any():
+            return
+        known = [(name, values) for name in _POLICIES if (values := step.get(name)) is not None]
+        tops = [(float(np.max(v, where=step.mask, initial=-np.inf)), name) for name, v in known]
+        if tops:
+            top, name = max(tops)
             slack = 1e-2 if step.rounding > 1e-3 else 1e-4
+            text = f"largest of {name} on tokens that count"
             self.broken.check(
-                step.step,
-                top - slack,
-                lambda n=name, v=top: evidence(step.step, f"largest of {n}", v, "at most 0"),  # type: ignore[misc]
+                step.step, top - slack, lambda: evidence(step.step, text, top, "at most 0")
             )
 
     def alarms(self) -> Iterator[Alarm]:
@@ -44,7 +44,7 @@ class Positive:
 
 RULE = Rule(
     code="STP011",
-    name="positive-log-prob",
+    name="log-prob-above-zero",
     severity=Severity.ERROR,
     about="step",
     summary="a log-prob of a real token is above 0",

@@ -38,7 +38,7 @@ class Mask:
 
 RULE = Rule(
     code="STP013",
-    name="not-a-mask",
+    name="mask-of-other-values",
     severity=Severity.ERROR,
     about="step",
     summary="the recorded mask has values other than 0 and 1",

@@ -50,7 +50,7 @@ class Still:
 
 RULE = Rule(
     code="STP014",
-    name="nothing-trained",
+    name="policy-stands-still",
     severity=Severity.ERROR,
     about="step",
     summary="log-probs are the same to the bit after an update with advantages",
