@@ -32,8 +32,11 @@ _LEVELS = {
 }
 _OF_FAULTY = ("unclipped", "min-clip", "dual-clip", "max-clip", "clip-only", "min-of-ratios")
 AGGREGATIONS = ("token-mean", "sequence-mean", "prompt-mean", "sequence-sum", "sum", "all-slots")
-DIVERGENCES = ("none", "k3", "k2", "absolute", "k1", "k3-swapped")
-"""By value: how an estimator is differentiated shows in a gradient only."""
+DIVERGENCES = (
+    "none", "k3", "k2", "absolute", "k1", "k3-straight-through", "k1-straight-through",
+    "k3-swapped", "k3-stopped",
+)  # fmt: skip
+"""How an estimator is differentiated shows in a gradient only; the plain one wins a tie."""
 Slopes = Callable[[Array], Array]
 
 
@@ -78,6 +81,7 @@ def terms(facts: Facts) -> list[Term]:
     found += [Term("token", "geometric-of-clipped", "unclipped", c) for c in dict.fromkeys(logs)]
     faulty = tuple(name for name in values("surrogate") if name not in scores.ALL)
     found += _of_tokens("token", faulty, clips)
+    found += _of_tokens("stopped", ("unclipped", "min-clip"), clips)
     for ratio in ("log-prob-ratio", "log-difference", "inverted"):
         found += _of_tokens(ratio, _OF_FAULTY, clips)
     return found

@@ -52,7 +52,17 @@ class Facts:
     def of_group(self) -> bool:
         """Whether advantages are declared to be measured against their own group."""
         baseline, scale = self.advantage()
-        return baseline in OWN_GROUP and not (scale or "").startswith("batch")
+        whole = (scale or "").startswith("batch") or self._whitened
+        return baseline in OWN_GROUP and not whole
+
+    @property
+    def _whitened(self) -> bool:
+        """Whether the declared objective normalises its advantages over the batch as well."""
+        if self.objective is None:
+            return False
+        from rlproof.space.published import OBJECTIVES
+
+        return OBJECTIVES[self.objective].objective.advantage.whiten != "none"
 
     def advantage(self) -> tuple[str | None, str | None]:
         """The declared baseline and scale: said directly, or by the objective's name."""

@@ -39,6 +39,11 @@ class Fit:
     faults: tuple[str, ...]
     """What is at fault in it; two codes with a slash give the same values."""
 
+    @property
+    def cost(self) -> tuple[int, bool]:
+        """Faults, then whether a factor is needed: the least is the simplest explanation."""
+        return len(self.faults), abs(abs(self.factor) - 1) > 1e-3
+
 
 class _Sums:
     """Sums of products of S (I, W), D (J, W) and the observed y."""
@@ -141,7 +146,8 @@ class LossFit:
             sums.dd[j] += np.einsum("wbt,wbt->w", p, p) + missing[j]
             sums.dy[j] += np.einsum("wbt,bt->w", p, y)
         sums.yy += float((y * y).sum())
-        sums.size += float((y * y).sum())
+        usual = given.adv * given.mask / given.mask.sum()
+        sums.size += float(max((y * y).sum(), (usual[:rows] ** 2).sum()))
         sums.equations += int(known.sum())
 
     @property
@@ -169,7 +175,7 @@ class LossFit:
         residual = np.sqrt(np.clip(left, 0.0, None) / len(parts))
         good = np.argwhere(residual < tolerance)
         found = [self._fit(i, w, j, a, b, residual) for i, w, j in good]
-        return sorted(found, key=lambda fit: len(fit.faults))
+        return sorted(found, key=lambda fit: fit.cost)
 
     def _fit(self, i: int, w: int, j: int, a: Array, b: Array, residual: Array) -> Fit:
         term, weighting = self._terms[i], space.WEIGHTINGS[w]

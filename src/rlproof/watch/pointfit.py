@@ -30,17 +30,14 @@ class PointFit:
 
     def see(self, step: StepSeen) -> None:
         """One recorded step with a loss."""
-        given, loss = inputs(step), step.loss
-        if given is None or loss is None or not np.isfinite(loss) or not step.whole:
+        given = inputs(step)
+        if given is None or step.loss is None or not np.isfinite(step.loss) or not step.whole:
             return
         self.steps += 1
         self.rounding = max(self.rounding, step.rounding)
-        usual = float(np.abs(given.adv * given.mask).sum() / given.mask.sum())
-        size = max(abs(loss), usual, 1e-12)
         for name, published in OBJECTIVES.items():
-            objective = declared(published.objective, self.facts)
-            off = abs(_loss(objective, given, step) - loss) / size
-            self.off[name] = max(self.off.get(name, 0.0), off if np.isfinite(off) else np.inf)
+            off = _off(declared(published.objective, self.facts), given, step, step.loss)
+            self.off[name] = max(self.off.get(name, 0.0), off)
 
     def names(self) -> list[str]:
         """Those that give every recorded loss."""
@@ -59,14 +56,21 @@ def declared(objective: Objective, facts: Facts) -> Objective:
     return objective.but(divergence=kl, clip=clip)
 
 
-def _loss(objective: Objective, given: Inputs, step: StepSeen) -> float:
-    sampler = step.get("sampler_logps")
+def _off(objective: Objective, given: Inputs, step: StepSeen, loss: float) -> float:
+    """How far the objective is from what was recorded; infinity where it can't be computed."""
     batch = Batch(
         new=given.new, advantages=given.adv, mask=given.mask, old=given.old, ref=given.ref,
-        sampler=sampler, groups=step.groups,
+        sampler=step.get("sampler_logps"), groups=step.groups,
     )  # fmt: skip
+    grad, weights = step.get("grad"), given.mask / given.mask.sum()
+    usual = float(np.abs(given.adv * weights).sum())
     try:
         with np.errstate(all="ignore"):
-            return float(objective.loss(batch)[0])
+            value, slopes = objective.value_and_gradient(batch)
+            off = abs(float(value) - loss) / max(abs(loss), usual, 1e-12)
+            if grad is not None:
+                size = max(float(np.linalg.norm(grad)), float(np.linalg.norm(given.adv * weights)))
+                off = max(off, float(np.linalg.norm(slopes - grad)) / max(size, 1e-12))
     except ValueError:  # the batch lacks what it is computed from
         return float("inf")
+    return off if np.isfinite(off) else float("inf")

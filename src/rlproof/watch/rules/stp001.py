@@ -33,7 +33,7 @@ class Loss:
         fits, steps = self.fits.coordinates.fits(), self.fits.coordinates.steps
         if not fits or not fits[0].faults:
             return
-        simplest = [fit for fit in fits if len(fit.faults) == len(fits[0].faults)]
+        simplest = [fit for fit in fits if fit.cost == fits[0].cost]
         shared = [code for code in fits[0].faults if all(code in f.faults for f in simplest)]
         codes = tuple(code for group in shared for code in group.split("/"))
         yield Alarm(
