@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import struct
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -91,17 +91,16 @@ def _scalars(event: Any) -> Iterator[tuple[str, float]]:
 def wandb(path: str) -> Iterator[Item]:
     """The history of one offline run.
 
+    The file frames messages as LevelDB's log does (`framed`); what is in them, the package knows.
+
     Raises:
         ConfigError: wandb is not installed.
     """
     import json
 
-    store = _needed("wandb.sdk.internal.datastore", "wandb", "an offline run of wandb", path)
-    messages = _needed("wandb.proto.wandb_internal_pb2", "wandb", "an offline run", path)
-    data = store.DataStore()
-    data.open_for_scan(os.fspath(path))
+    messages = _needed("wandb.proto.wandb_internal_pb2", "wandb", "an offline run of wandb", path)
     where = 0
-    while (raw := _scanned(data)) is not None:
+    for raw in framed(path):
         message = messages.Record()
         message.ParseFromString(raw)
         if message.WhichOneof("record_type") != "history":
@@ -117,10 +116,31 @@ def wandb(path: str) -> Iterator[Item]:
         yield MetricsRow(step, values, where)
 
 
-def _scanned(data: Any) -> bytes | None:
-    """The next message; a run that was killed ends in the middle of one."""
-    try:
-        found: bytes | None = data.scan_data()
-    except (AssertionError, EOFError, OSError, ValueError):
-        return None
-    return found
+_HEADER, _BLOCK, _FRAME = 7, 32768, 7
+
+
+def framed(path: str) -> Iterator[bytes]:
+    """Messages of a LevelDB log: blocks of 32 KiB, frames of checksum, length and kind.
+
+    A message is one frame (kind 1), or a first (2), any middle (3) and a last one (4). A run that
+    was killed ends in the middle of one, and reading ends there.
+    """
+    with open(path, "rb") as file:
+        if not file.read(_HEADER).startswith(b":W&B"):
+            return
+        held, at = b"", _HEADER
+        while True:
+            left = _BLOCK - at % _BLOCK
+            if left < _FRAME:  # too little for a frame: filled up with zeros
+                at += len(file.read(left))
+            head = file.read(_FRAME)
+            if len(head) < _FRAME:
+                return
+            _, size, kind = struct.unpack("<IHB", head)
+            data = file.read(size)
+            at += _FRAME + size
+            if len(data) < size or kind not in (1, 2, 3, 4):
+                return
+            held = data if kind in (1, 2) else held + data
+            if kind in (1, 4):
+                yield held

@@ -27,8 +27,8 @@ def item(line: bytes, where: int, step: float | None = None) -> Item:
     if line.startswith(b'{"rlproof":'):
         return _record(line, where)
     try:
-        entry = _any.decode(_without_nan(line))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        entry = _decoded(line)
+    except (ValueError, RecursionError) as error:  # both libraries' errors are ValueErrors
         return Unread(where, f"no JSON ({error}); torn by a crash, or not JSON lines")
     if not isinstance(entry, dict):
         return Unread(where, "a JSON value, expected an object")
@@ -59,20 +59,13 @@ def _entry(entry: Mapping[str, Any], where: int, step: float | None) -> Item:
     return MetricsRow(step_of(values), values, where)
 
 
-def _without_nan(line: bytes) -> bytes:
-    """Python's `json` writes NaN and Infinity, which are no JSON: as words in quotes."""
-    if b"NaN" not in line and b"Infinity" not in line:
-        return line
+def _decoded(line: bytes) -> Any:
+    """Python's `json` writes NaN and Infinity, which are no JSON, and reads them again."""
     try:
-        _any.decode(line)
+        return _any.decode(line)
     except msgspec.DecodeError:
-        import json
+        if b"NaN" not in line and b"Infinity" not in line:
+            raise
+    import json
 
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            return line
-        return json.dumps(entry, default=str).replace(": NaN", ': "nan"').replace(
-            ": Infinity", ': "inf"'
-        ).replace(": -Infinity", ': "-inf"').encode()  # fmt: skip
-    return line
+    return json.loads(line)
