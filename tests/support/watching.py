@@ -131,7 +131,7 @@ def broken_run(folder, source, steps, every=4, seed=0, **settings):
     }  # fmt: skip
     try:
         space["train"](steps=steps, seed=seed, **settings)
-    except ZeroDivisionError as error:
+    except ArithmeticError as error:
         return book, error
     finally:
         book.close()

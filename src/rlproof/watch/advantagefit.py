@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlproof.space.advantages import Advantage, advantages
+from rlproof.watch.dump import DumpStep
 from rlproof.watch.facts import OWN_GROUP
 from rlproof.watch.seen import Array, StepSeen
 
@@ -148,10 +149,14 @@ def _fit(
     return factor, float(np.linalg.norm(factor * model - adv)) / size
 
 
-def of_run(step: StepSeen) -> AdvantageFit:
-    """The fit over all steps of this one's run, this one included."""
+def of_run(step: StepSeen | DumpStep) -> AdvantageFit:
+    """The fit over all steps of this one's run or dump, this one included."""
     fit: AdvantageFit = step.shared.setdefault("advantages", AdvantageFit())
-    if step.shared.get("advantages seen") is not step:
-        step.shared["advantages seen"] = step
+    if step.shared.get("advantages seen") is step:
+        return fit
+    step.shared["advantages seen"] = step
+    if isinstance(step, StepSeen):
         fit.see(step)
+    elif step.rewards is not None and step.advantages is not None:
+        fit.compare(step.step, step.rewards, step.advantages, step.groups, None)
     return fit

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ class DumpStep:
 
     step: float
     samples: tuple[Sample, ...]
+    shared: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What is fitted over all steps of the dump, for the rules that ask for it."""
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
@@ -78,15 +80,3 @@ class DumpStep:
             np.maximum.at(high, groups, rewards)
             found["zero-variance-groups"] = float((low == high).mean())
         return found
-
-
-def by_step(samples: Iterator[Sample]) -> Iterator[DumpStep]:
-    """Consecutive completions of one step together, at most `MOST` at once."""
-    held: list[Sample] = []
-    for sample in samples:
-        if held and (sample.step != held[0].step or len(held) >= MOST):
-            yield DumpStep(held[0].step or 0.0, tuple(held))
-            held = []
-        held.append(sample)
-    if held:
-        yield DumpStep(held[0].step or 0.0, tuple(held))

@@ -142,7 +142,7 @@ class Inspector:
         """The completions of the step that has ended."""
         if not self._held:
             return
-        step = DumpStep(self._held[0].step or 0.0, tuple(self._held))
+        step = DumpStep(self._held[0].step or 0.0, tuple(self._held), self._shared)
         self._held = []
         self._show("dump", step)
         if values := step.metrics():

@@ -20,7 +20,7 @@ from rlproof.watch.seen import Array, StepSeen
 MOST_SLOTS = 4096
 """Slots of a gradient that are compared, of the first rows."""
 ENOUGH = 4
-"""Steps from which a loss alone can tell: two numbers are fitted."""
+"""Batches from which a loss alone can tell: two numbers are fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class Fit:
     """b, β in a loss that is minimised."""
     residual: float
     """Root mean square of what is left, relative to the size of the terms."""
+    certain: float
+    """How far b may be off before it shows: a smaller difference means nothing."""
     faults: tuple[str, ...]
     """What is at fault in it; two codes with a slash give the same values."""
 
@@ -63,10 +65,13 @@ class LossFit:
 
     facts: Facts
     steps: int = 0
+    batches: int = 0
+    """Steps of training: updates of one batch say much the same."""
     with_gradient: int = 0
     moved: int = 0
     """Steps whose ratio is not 1 everywhere."""
     rounding: float = 1e-7
+    _last: tuple[float, int | None] | None = None
     _terms: list[space.Term] = field(default_factory=list)
     _values: _Sums | None = None
     _slopes: _Sums | None = None
@@ -83,6 +88,8 @@ class LossFit:
         weights = space.slot_weights(step, given.mask)
         self.rounding = max(self.rounding, step.rounding)
         self.steps += 1
+        self.batches += self._last != (step.step, step.record.rank)
+        self._last = (step.step, step.record.rank)
         self.moved += bool(np.abs((given.new - given.old) * given.mask).max() > 1e-6)
         if loss is not None and np.isfinite(loss):
             self._see_value(given, weights, loss)
@@ -154,7 +161,7 @@ class LossFit:
     def decides(self) -> bool:
         """Whether there are more equations than what is fitted, by enough."""
         enough = ENOUGH if self.rounding < 1e-3 else 3 * ENOUGH
-        return self.with_gradient > 0 or self.steps >= enough
+        return self.with_gradient > 0 or self.batches >= enough
 
     def fits(self) -> list[Fit]:
         """Every candidate that gives all the recorded numbers, published ones first."""
@@ -173,16 +180,21 @@ class LossFit:
             return []
         a, b, left = _solve(parts, self.rounding)
         residual = np.sqrt(np.clip(left, 0.0, None) / len(parts))
+        pull = np.sqrt(np.sum([part.dd / part.size for part in parts], axis=0))
+        with np.errstate(divide="ignore"):
+            certain = 30 * self.rounding / pull
         good = np.argwhere(residual < tolerance)
-        found = [self._fit(i, w, j, a, b, residual) for i, w, j in good]
+        found = [self._fit(i, w, j, a, b, residual, certain) for i, w, j in good]
         return sorted(found, key=lambda fit: fit.cost)
 
-    def _fit(self, i: int, w: int, j: int, a: Array, b: Array, residual: Array) -> Fit:
+    def _fit(
+        self, i: int, w: int, j: int, a: Array, b: Array, residual: Array, certain: Array
+    ) -> Fit:
         term, weighting = self._terms[i], space.WEIGHTINGS[w]
         name = space.DIVERGENCES[j]
-        factor, weight = float(a[i, w, j]), float(b[i, w, j])
-        found = _faults(term, weighting, name, factor, weight)
-        return Fit(term, weighting, name, factor, weight, float(residual[i, w, j]), found)
+        factor, weight, slack = float(a[i, w, j]), float(b[i, w, j]), float(certain[j, w])
+        found = _faults(term, weighting, name, factor, weight if abs(weight) > slack else 0.0)
+        return Fit(term, weighting, name, factor, weight, float(residual[i, w, j]), slack, found)
 
 
 def _weighed(flat: Array, masked: NDArray[np.bool_], values: Array, given: space.Inputs) -> Array:

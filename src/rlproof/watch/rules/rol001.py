@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlproof.faults.model import Severity
-from rlproof.watch.advantagefit import AdvantageFit
+from rlproof.watch.advantagefit import AdvantageFit, of_run
 from rlproof.watch.dump import DumpStep
 from rlproof.watch.facts import Facts
 from rlproof.watch.rules.leak import leaks, named
@@ -22,10 +22,8 @@ class Advantages:
 
     def see(self, step: DumpStep) -> None:
         """The completions of one step."""
-        if step.advantages is None or step.rewards is None:
-            return
         self.first = step.step if self.first is None else self.first
-        self.fit.compare(step.step, step.rewards, step.advantages, step.groups, None)
+        self.fit = of_run(step)
 
     def alarms(self) -> Iterator[Alarm]:
         """Batch statistics are a fault where groups are declared, else a recipe."""

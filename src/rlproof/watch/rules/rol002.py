@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlproof.faults.model import Severity
-from rlproof.watch.advantagefit import AdvantageFit
+from rlproof.watch.advantagefit import AdvantageFit, of_run
 from rlproof.watch.dump import DumpStep
 from rlproof.watch.facts import Facts
 from rlproof.watch.rules.leak import pushes
@@ -20,8 +20,7 @@ class Equal:
 
     def see(self, step: DumpStep) -> None:
         """The completions of one step."""
-        if step.advantages is not None and step.rewards is not None:
-            self.fit.compare(step.step, step.rewards, step.advantages, step.groups, None)
+        self.fit = of_run(step)
 
     def alarms(self) -> Iterator[Alarm]:
         """Where the other groups follow a formula of the group."""

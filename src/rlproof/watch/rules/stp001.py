@@ -74,8 +74,8 @@ class Loss:
             yield f"the recorded losses are {words(healthy[0])}{like}{more}"
         elif not fit.decides:
             yield (
-                f"{fit.steps} recorded losses do not decide what they are: record {ENOUGH} "
-                "steps, some of them after an update of their batch, or the gradient"
+                f"{fit.steps} recorded losses of {fit.batches} batches do not decide what they "
+                f"are: record {ENOUGH} batches, some after an update, or the gradient"
             )
         elif not fits:
             yield "no objective known here gives the recorded losses, which is no fault"

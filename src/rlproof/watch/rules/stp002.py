@@ -43,9 +43,9 @@ class Declared:
             message = f"the recorded losses are {words(healthy[0])}, which is not {name}"
             yield self._alarm(message, found)
         elif known.beta is not None:
+            expected = known.beta
             weights = [beta(fit) if fit.divergence != "none" else 0.0 for fit in own]
-            if all(abs(w - known.beta) > 1e-2 * known.beta + 1e-6 for w in weights):
-                expected = float(known.beta)
+            if all(_apart(fit, w, expected) for fit, w in zip(own, weights, strict=True)):
                 numbers = Evidence("β in the recorded losses", rounded(weights[0], 4), expected)
                 yield self._alarm("the weight of the divergence is not the declared β", numbers)
 
@@ -56,6 +56,11 @@ class Declared:
     def _alarm(self, message: str, found: Evidence) -> Alarm:
         steps = self.fits.coordinates.steps if self.fits else 0
         return Alarm(message, found, self.first, steps, steps)
+
+
+def _apart(fit: Fit, weight: float, expected: float) -> bool:
+    """Whether the weight of the divergence is another one, beyond what rounding hides."""
+    return abs(weight - expected) > max(1e-2 * expected, fit.certain, 1e-6)
 
 
 RULE = Rule(
