@@ -184,6 +184,15 @@ def test_a_torn_line_is_closed_by_the_next_writer(tmp_path):
     assert decode(second).step == 1
 
 
+def test_a_file_that_was_deleted_is_begun_anew(tmp_path):
+    recorder = Recorder(tmp_path / "a.jsonl", every=1)
+    recorder.record(step=0, loss=0.5)
+    (tmp_path / "a.jsonl").unlink()
+    recorder.record(step=1, loss=0.5)
+    recorder.close()
+    assert [r.step for r in records(tmp_path / "a.jsonl")] == [1]
+
+
 def test_a_killed_process_loses_nothing(tmp_path):
     path = tmp_path / "a.jsonl"
     program = (

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlproof.faults.model import rounded
 from rlproof.space.advantages import Advantage, advantages
 from rlproof.watch.dump import DumpStep
 from rlproof.watch.facts import OWN_GROUP
@@ -49,6 +50,16 @@ def formulas() -> Iterator[Advantage]:
             yield Advantage(baseline, "none", whiten=whiten)
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One group: its rewards, its advantages, and what its own mean and std would make them."""
+
+    step: float
+    rewards: list[float]
+    got: list[float]
+    expected: list[float]
+
+
 @dataclass
 class AdvantageFit:
     """The state of the comparison over one run."""
@@ -59,6 +70,8 @@ class AdvantageFit:
     """Groups of equal rewards."""
     pushed: list[tuple[float, float, float]] = field(default_factory=list)
     """(step, reward, advantage) of equal rewards with an advantage: the first few."""
+    example: Example | None = None
+    """The group of the first such step that is farthest from its own statistics."""
     _formulas: list[Advantage] = field(default_factory=lambda: list(formulas()))
     _worst: NDArray[np.float64] | None = None
     _factors: NDArray[np.float64] | None = None
@@ -79,6 +92,7 @@ class AdvantageFit:
         if live.any() and len(np.unique(ids)) > 1 and np.abs(adv).max() > 0:
             self.steps += 1
             self._narrow(rewards, adv, ids, live, lengths)
+            self.example = self.example or _example(step, rewards, adv, ids)
         self._push(step, rewards, adv, live)
 
     def _narrow(
@@ -116,6 +130,15 @@ class AdvantageFit:
             ):
                 found.append(Made(how, float(low + high) / 2, float(self._worst[k])))
         return found
+
+
+def _example(step: float, rewards: Array, adv: Array, ids: Any) -> Example:
+    own = advantages(rewards, ids, Advantage())
+    far = np.zeros(int(ids.max()) + 1)
+    np.maximum.at(far, ids, np.abs(own - adv))
+    rows = np.flatnonzero(ids == int(far.argmax()))[:8]
+    columns = (rewards[rows], adv[rows], own[rows])
+    return Example(step, *([rounded(float(x), 4) for x in column] for column in columns))
 
 
 def _unequal(rewards: Array, ids: NDArray[np.int64]) -> Array:

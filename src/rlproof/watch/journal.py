@@ -31,6 +31,11 @@ class Journal:
         os.lseek(self._file, self.size - 1, os.SEEK_SET)
         return os.read(self._file, 1) != b"\n"
 
+    @property
+    def gone(self) -> bool:
+        """Whether the file was deleted: what is written then is lost."""
+        return os.fstat(self._file).st_nlink == 0
+
     def append(self, line: bytes) -> None:
         """Write one record; `line` holds no newline."""
         self._write(line + b"\n")

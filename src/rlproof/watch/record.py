@@ -80,8 +80,12 @@ class Recorder:
 
     def _append(self, line: bytes) -> bool:
         with self._lock:
+            if self._journal is not None and self._journal.gone:
+                self._journal.close()
+                self._journal = None
             if self._journal is None:
                 self._journal = Journal(self.path, self._sync_seconds)
+                atexit.unregister(self.close)
                 atexit.register(self.close)
             if self._journal.size + len(line) > self.max_bytes:
                 self._warn(f"{self.path} has reached {self.max_bytes} bytes: no more is recorded")

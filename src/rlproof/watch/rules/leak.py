@@ -30,13 +30,23 @@ def _best(fit: AdvantageFit) -> Made | None:
     return min(made, key=lambda one: (abs(one.factor - 1) > 5e-3, one.of_batch))
 
 
+def _evidence(fit: AdvantageFit) -> Evidence | None:
+    one = fit.example
+    if one is None:
+        return None
+    rewards = ", ".join(f"{r:g}" for r in one.rewards)
+    text = (
+        f"step {one.step:g}: advantages of a group with rewards [{rewards}]; by its own mean, std"
+    )
+    return Evidence(text, list(one.got), list(one.expected))
+
+
 def leaks(fit: AdvantageFit, facts: Facts, first: float | None) -> Iterator[Alarm]:
     """Advantages of the wrong sign, and advantages that depend on other groups."""
     best = _best(fit)
     if best is None:
         return
-    text = f"the advantages of {fit.steps} steps are: {words(best)}"
-    found = Evidence(text, rounded(best.residual, 3), "the relative residual of the fit")
+    found = _evidence(fit)
     if all(made.factor < 0 for made in fit.made()):
         yield Alarm(
             "the advantages are baseline minus reward: what was rewarded is made less likely",
