@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rlproof.watch import candidates as space
 from rlproof.watch.facts import Facts
@@ -106,16 +105,9 @@ class LossFit:
     def _see_value(self, given: space.Inputs, weights: Array, loss: float) -> None:
         sums = self._values
         assert sums is not None
-        flat = weights.reshape(len(weights), -1)
-        masked = np.arange(len(flat)) < len(space.AGGREGATIONS)
-        s = np.array([
-            _weighed(flat, masked, space.surrogate(term, given).value, given)
-            for term in self._terms
-        ])  # fmt: skip
-        d = np.array([
-            _weighed(flat, masked, space.divergence(name, given)[0], given)
-            for name in space.DIVERGENCES
-        ])  # fmt: skip
+        slots = _Slots(weights, given)
+        s = np.array([slots.sums(space.surrogate(term, given).value) for term in self._terms])
+        d = np.array([slots.sums(space.divergence(n, given)[0]) for n in space.DIVERGENCES])
         sums.ss += s * s
         sums.sy += s * loss
         sums.dd += d * d
@@ -197,14 +189,26 @@ class LossFit:
         return Fit(term, weighting, name, factor, weight, float(residual[i, w, j]), slack, found)
 
 
-def _weighed(flat: Array, masked: NDArray[np.bool_], values: Array, given: space.Inputs) -> Array:
+class _Slots:
     """Σ w·x for every weighting; over real slots alone where padding has no weight."""
-    x, real = values.ravel(), given.mask.ravel() > 0
-    with np.errstate(all="ignore"):
-        own = flat[:, real] @ x[real]
-        if given.blind or not np.isfinite(x[~real]).all():
-            return np.where(masked, own, np.nan)
-        return np.asarray(own + np.where(masked, 0.0, flat[:, ~real] @ x[~real]))
+
+    def __init__(self, weights: Array, given: space.Inputs) -> None:
+        flat = weights.reshape(len(weights), -1)
+        self.mask = given.mask.ravel() > 0
+        self.real = np.ascontiguousarray(flat[:, self.mask])
+        self.counted = np.array([how.counted for how in space.WEIGHTINGS])
+        self.padding = np.ascontiguousarray(flat[self.counted][:, ~self.mask])
+        self.blind = given.blind
+
+    def sums(self, values: Array) -> Array:
+        """For values (B, T): one sum for each weighting, NaN where padding decides and is none."""
+        x = values.ravel()
+        beyond = x[~self.mask]
+        with np.errstate(all="ignore"):
+            found: Array = self.real @ x[self.mask]
+            bad = self.blind or not np.isfinite(beyond).all()
+            found[self.counted] += np.nan if bad else self.padding @ beyond
+        return found
 
 
 def _pulled(pull: space.Slopes, weights: Array, slope: Array) -> Array:

@@ -9,8 +9,12 @@ from rlproof.watch.lossfit import LossFit
 from rlproof.watch.pointfit import PointFit
 from rlproof.watch.seen import StepSeen
 
+MANY = 64
+"""Records that are all compared; of later ones every `SPARSE`-th: a run computes one loss."""
+SPARSE = 16
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class LossFits:
     """By coordinates, and by the published points as they stand."""
 
@@ -18,6 +22,8 @@ class LossFits:
     """What is declared: on the command line, or in the first record."""
     coordinates: LossFit
     points: PointFit
+    count: int = 0
+    """Records so far."""
 
 
 def of_run(step: StepSeen, facts: Facts) -> LossFits:
@@ -28,6 +34,8 @@ def of_run(step: StepSeen, facts: Facts) -> LossFits:
         fits = step.shared["losses"] = LossFits(known, LossFit(known), PointFit(known))
     if step.shared.get("losses seen") is not step:
         step.shared["losses seen"] = step
-        fits.coordinates.see(step)
-        fits.points.see(step)
+        fits.count += 1
+        if fits.count <= MANY or fits.count % SPARSE == 0:
+            fits.coordinates.see(step)
+            fits.points.see(step)
     return fits
