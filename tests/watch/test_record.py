@@ -114,6 +114,20 @@ def test_anything_with_the_array_protocol(tmp_path):
     assert record.arrays["new_logps"].array().tolist() == LOGPS
 
 
+def test_jax_in_either_precision(tmp_path):
+    jax = pytest.importorskip("jax")
+    new = jax.numpy.array(LOGPS)
+    rlproof.record(
+        step=0, new_logps=new, old_logps=new.astype(jax.numpy.bfloat16), mask=new < 0,
+        loss=new.sum(), path=tmp_path / "a.jsonl", every=1,
+    )  # fmt: skip
+    [record] = records(tmp_path / "a.jsonl")
+    assert record.problems == ()
+    assert record.arrays["old_logps"].of == "bfloat16"
+    assert record.arrays["old_logps"].array().tolist() == LOGPS
+    assert record.loss == sum(map(sum, LOGPS))
+
+
 def test_rows_of_unequal_length_bring_their_mask(tmp_path):
     rlproof.record(
         step=0, new_logps=[[-1.0, -2.0], [-3.0]], tokens=[[5, 6], [7]], path=tmp_path / "a.jsonl",

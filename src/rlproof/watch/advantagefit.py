@@ -86,7 +86,7 @@ class AdvantageFit:
         self, step: float, rewards: Array, adv: Array, ids: Any, lengths: Array | None
     ) -> None:
         """The rows of one step (N,)."""
-        if not (np.isfinite(rewards).all() and np.isfinite(adv).all()):
+        if not len(rewards) or not (np.isfinite(rewards).all() and np.isfinite(adv).all()):
             return
         live = _unequal(rewards, ids)
         if live.any() and len(np.unique(ids)) > 1 and np.abs(adv).max() > 0:

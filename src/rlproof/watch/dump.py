@@ -72,7 +72,8 @@ class DumpStep:
         if self.rewards is None:
             return {}
         rewards, groups = self.rewards, self.groups
-        found = {"reward-mean": float(rewards.mean())}
+        with np.errstate(all="ignore"):
+            found = {"reward-mean": float(rewards.mean())}
         counts = np.bincount(groups)
         if counts.min() > 1:
             low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from rlproof.errors import NothingToCheckError
 from rlproof.faults.model import Severity
 from rlproof.watch.dump import MOST, DumpStep
@@ -214,7 +216,8 @@ def _metrics(step: StepSeen) -> dict[str, float]:
     rewards, ids = step.rewards, step.group_ids
     if rewards is None or not len(rewards) or not step.whole:
         return {}
-    values = {"reward-mean": float(rewards.mean())}
+    with np.errstate(all="ignore"):
+        values = {"reward-mean": float(rewards.mean())}
     if ids is not None:
         groups = [rewards[ids == k] for k in range(int(ids.max()) + 1)]
         if min(map(len, groups)) > 1:

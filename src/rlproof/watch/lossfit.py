@@ -9,6 +9,7 @@ Shapes: I surrogates, W weightings, J divergences; B rows, T slots.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from rlproof.watch.seen import Array, StepSeen
 
 MOST_SLOTS = 4096
 """Slots of a gradient that are compared, of the first rows."""
+LARGEST = 1e100
+"""A loss from which on nothing is computed with it."""
 ENOUGH = 4
 """Batches from which a loss alone can tell: two numbers are fitted."""
 
@@ -70,7 +73,7 @@ class LossFit:
     moved: int = 0
     """Steps whose ratio is not 1 everywhere."""
     rounding: float = 1e-7
-    _last: tuple[float, int | None] | None = None
+    _last: tuple[Any, bytes] = (None, b"")
     _terms: list[space.Term] = field(default_factory=list)
     _values: _Sums | None = None
     _slopes: _Sums | None = None
@@ -81,20 +84,29 @@ class LossFit:
         if given is None or not step.whole:
             return
         loss, grad = step.loss, step.get("grad")
-        if (loss is None or not np.isfinite(loss)) and grad is None:
+        if loss is not None and not abs(loss) < LARGEST:
+            loss = None
+        if loss is None and grad is None:
             return
         self._start()
         weights = space.slot_weights(step, given.mask)
         self.rounding = max(self.rounding, step.rounding)
         self.steps += 1
-        self.batches += self._last != (step.step, step.record.rank)
-        self._last = (step.step, step.record.rank)
+        self._count(step)
         self.moved += bool(np.abs((given.new - given.old) * given.mask).max() > 1e-6)
-        if loss is not None and np.isfinite(loss):
+        if loss is not None:
             self._see_value(given, weights, loss)
         if grad is not None:
             self.with_gradient += 1
             self._see_gradient(given, weights, grad)
+
+    def _count(self, step: StepSeen) -> None:
+        """Another batch: of another step, and of other numbers than the one before."""
+        packed = step.record.arrays["new_logps"].b
+        where = (step.step, step.record.rank)
+        if where != self._last[0] and packed != self._last[1]:
+            self.batches += 1
+        self._last = (where, packed)
 
     def _start(self) -> None:
         if not self._terms:
@@ -108,11 +120,12 @@ class LossFit:
         slots = _Slots(weights, given)
         s = np.array([slots.sums(space.surrogate(term, given).value) for term in self._terms])
         d = np.array([slots.sums(space.divergence(n, given)[0]) for n in space.DIVERGENCES])
-        sums.ss += s * s
-        sums.sy += s * loss
-        sums.dd += d * d
-        sums.dy += d * loss
-        sums.sd += s[:, :, None] * d.T[None]
+        with np.errstate(all="ignore"):  # a candidate that is NaN at one step is none
+            sums.ss += s * s
+            sums.sy += s * loss
+            sums.dd += d * d
+            sums.dy += d * loss
+            sums.sd += s[:, :, None] * d.T[None]
         sums.yy += loss * loss
         usual = float(np.abs(given.adv * given.mask).sum() / given.mask.sum())
         sums.size += max(abs(loss), usual) ** 2
@@ -142,8 +155,9 @@ class LossFit:
                 sums.sy[i] += np.einsum("wbt,bt->w", g, y)
                 sums.sd[i] += np.stack([np.einsum("wbt,wbt->w", g, p) for p in pulled], 1)
         for j, p in enumerate(pulled):
-            sums.dd[j] += np.einsum("wbt,wbt->w", p, p) + missing[j]
-            sums.dy[j] += np.einsum("wbt,bt->w", p, y)
+            with np.errstate(all="ignore"):
+                sums.dd[j] += np.einsum("wbt,wbt->w", p, p) + missing[j]
+                sums.dy[j] += np.einsum("wbt,bt->w", p, y)
         sums.yy += float((y * y).sum())
         usual = given.adv * given.mask / given.mask.sum()
         sums.size += float(max((y * y).sum(), (usual[:rows] ** 2).sum()))
@@ -239,9 +253,10 @@ def _solve(parts: list[_Sums], rounding: float) -> tuple[Array, Array, Array]:
         b = np.where(none, 0.0, (dy * ss - sy * sd) / det)
         a = np.where(zero, 0.0, a)
         b = np.where(zero & ~none, dy / dd, b)
+        idle = ~zero & (a * a * ss < (10 * rounding) ** 2)  # without the surrogate: no loss
         left = yy - a * sy - b * dy
         exact = yy - 2 * (a * sy + b * dy) + a**2 * ss + 2 * a * b * sd + b**2 * dd
-    bad = flat | ~np.isfinite(left) | ~np.isfinite(exact)
+    bad = flat | idle | ~np.isfinite(left) | ~np.isfinite(exact)
     return np.where(zero, np.nan, a), b, np.where(bad, np.inf, np.maximum(left, exact))
 
 

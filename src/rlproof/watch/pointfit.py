@@ -15,6 +15,7 @@ from rlproof.space.objective import Objective
 from rlproof.space.published import OBJECTIVES
 from rlproof.watch.candidates import Inputs, inputs
 from rlproof.watch.facts import Facts
+from rlproof.watch.lossfit import LARGEST
 from rlproof.watch.seen import StepSeen
 
 
@@ -31,7 +32,7 @@ class PointFit:
     def see(self, step: StepSeen) -> None:
         """One recorded step with a loss."""
         given = inputs(step)
-        if given is None or step.loss is None or not np.isfinite(step.loss) or not step.whole:
+        if given is None or step.loss is None or not abs(step.loss) < LARGEST or not step.whole:
             return
         self.steps += 1
         self.rounding = max(self.rounding, step.rounding)

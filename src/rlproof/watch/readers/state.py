@@ -42,10 +42,10 @@ def _history(path: str) -> tuple[list[Any], str]:
         raw = file.read()
     try:
         document = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         try:
             document = json.loads(raw)  # NaN and Infinity are no JSON, and Python writes them
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return [], f"no JSON ({error})"
     history = document.get(_HISTORY) if isinstance(document, dict) else None
     return (history, "") if isinstance(history, list) else ([], f"no list {_HISTORY!r}")

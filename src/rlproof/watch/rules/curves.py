@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections import deque
 from math import sqrt
 from statistics import fmean, median, pstdev
+from typing import TypeGuard
+
+
+def usable(value: float | None) -> TypeGuard[float]:
+    """Whether a number can be averaged: there, finite, and not beyond all bounds."""
+    return value is not None and abs(value) < 1e100
 
 
 class Ends:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rlproof.faults.model import Severity
 from rlproof.watch.facts import Facts
 from rlproof.watch.row import Row
-from rlproof.watch.rules.curves import Ends
+from rlproof.watch.rules.curves import Ends, usable
 from rlproof.watch.rules.model import Alarm, Rule, evidence
 
 _ROWS = 10
@@ -26,7 +26,7 @@ class Drift:
     def see(self, row: Row) -> None:
         """One row."""
         gap = row.exact("sampler-logprob-gap")
-        if gap is not None and gap == gap:
+        if usable(gap):
             self.key = row.key("sampler-logprob-gap")
             self.count += 1
             self.ends.add(row.step, gap)

@@ -9,6 +9,7 @@ from statistics import median
 from rlproof.faults.model import Severity
 from rlproof.watch.facts import Facts
 from rlproof.watch.row import Row
+from rlproof.watch.rules.curves import usable
 from rlproof.watch.rules.model import Alarm, Broken, Rule, evidence
 
 _ROWS = 5
@@ -26,7 +27,7 @@ class Fall:
     def see(self, row: Row) -> None:
         """One row."""
         value, key = row.get("kl-to-reference"), row.key("kl-to-reference")
-        if value is None or value != value:
+        if not usable(value):
             return
         if len(self.before) == _ROWS and median(self.before) > _NATS:
             usual = median(self.before)

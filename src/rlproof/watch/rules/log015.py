@@ -9,7 +9,7 @@ from statistics import fmean
 from rlproof.faults.model import Severity
 from rlproof.watch.facts import Facts
 from rlproof.watch.row import Row
-from rlproof.watch.rules.curves import error_of_mean
+from rlproof.watch.rules.curves import error_of_mean, usable
 from rlproof.watch.rules.model import Alarm, Rule, evidence
 
 _ROWS = 10
@@ -29,7 +29,7 @@ class Collapse:
     def see(self, row: Row) -> None:
         """One row."""
         reward = row.get("reward-mean")
-        if reward is None or reward != reward:
+        if not usable(reward):
             return
         self.key, self.count = row.key("reward-mean"), self.count + 1
         self.window.append((row.step, reward))

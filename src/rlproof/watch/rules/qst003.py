@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rlproof.faults.model import Severity
 from rlproof.watch.facts import Facts
 from rlproof.watch.row import Row
-from rlproof.watch.rules.curves import Ends
+from rlproof.watch.rules.curves import Ends, usable
 from rlproof.watch.rules.model import Alarm, Rule
 
 _ROWS = 5
@@ -23,7 +23,7 @@ class Rising:
     def see(self, row: Row) -> None:
         """One row."""
         value = row.get("kl-to-reference")
-        if value is not None and value == value:
+        if usable(value):
             self.count += 1
             self.ends.add(row.step, value)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rlproof.faults.model import Severity
 from rlproof.watch.facts import Facts
 from rlproof.watch.row import Row
-from rlproof.watch.rules.curves import Ends
+from rlproof.watch.rules.curves import Ends, usable
 from rlproof.watch.rules.model import Alarm, Rule
 
 _ROWS = 5
@@ -23,7 +23,7 @@ class Saturated:
     def see(self, row: Row) -> None:
         """One row."""
         dead, reward = row.exact("zero-variance-groups"), row.get("reward-mean")
-        if dead is not None and reward is not None:
+        if usable(dead) and usable(reward):
             self.count += 1
             self.dead.add(row.step, dead)
             self.reward.add(row.step, reward)

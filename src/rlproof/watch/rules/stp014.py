@@ -30,7 +30,9 @@ class Still:
             return
         adv, mask = step.get("advantages"), step.mask
         new, start = step.get("new_logps"), before.get("new_logps")
-        if adv is None or mask is None or new is None or start is None or not np.abs(adv).any():
+        if adv is None or mask is None or new is None or start is None:
+            return
+        if not np.abs(adv).any() or not mask.any():
             return
         if np.array_equal(new[mask], start[mask]):
             self.still += 1
