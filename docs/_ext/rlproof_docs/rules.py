@@ -40,7 +40,7 @@ def _link(rule: Rule) -> str:
 
 def _section(rule: Rule) -> str:
     head, _, body = page(rule.code).markdown.partition("\n")
-    deeper = re.sub(r"^## ", "#### ", body, flags=re.MULTILINE)
+    deeper = re.sub(r"^## ", "#### ", body.replace("```jsonl", "```text"), flags=re.MULTILINE)
     known = re.compile(rf"\b(?:{'|'.join(catalogue())})\b")
     faults = ", ".join(rule.faults)
     given = f"Faults that give this: {faults}.\n" if faults else ""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlproof.watch.advantagefit import MANY, SPARSE
 from rlproof.watch.facts import Facts
 from rlproof.watch.lossfit import LossFit
 from rlproof.watch.pointfit import PointFit
 from rlproof.watch.seen import StepSeen
-
-MANY = 64
-"""Records that are all compared; of later ones every `SPARSE`-th: a run computes one loss."""
-SPARSE = 16
 
 
 @dataclass(slots=True)
