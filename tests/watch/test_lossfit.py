@@ -159,3 +159,42 @@ def test_padding_that_holds_nothing_is_left_out(tmp_path):
 
     rng_path = record(tmp_path / "a.jsonl", with_nan)
     assert "k3 · 0.04, token-mean" in inspect_path(rng_path, ()).said[0]
+
+
+HALF = ("grpo", "dapo", "gspo", "cispo", "sapo", "rloo", "vespo", "dro", "prompt-mean")
+
+
+def in_half(path, losses, gradients=None):
+    """Log-probs recorded in float16 of a loss that was computed from finer ones."""
+    rng, recorder = np.random.default_rng(0), Recorder(path, every=1)
+    for step in range(16):
+        given = arrays(rng)
+        loss, grad = losses(given), gradients and gradients(given).astype(np.float16)
+        given.pop("entropy")
+        halved = {name: values.astype(np.float16) for name, values in given.items()}
+        recorder.record(step=step, loss=loss, grad=grad, groups=4, **halved)
+    recorder.close()
+    return inspect_path(str(path), ())
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("name", HALF)
+def test_half_precision_is_no_fault(tmp_path, name, gradient):
+    objective = OBJECTIVES[name].objective
+    shown = in_half(
+        tmp_path / "a.jsonl", lambda a: float(objective.loss(batch(a))[0]),
+        (lambda a: objective.gradient(batch(a))) if gradient else None,
+    )  # fmt: skip
+    assert [f for f in shown.findings if f.rule.code in OF_LOSS] == []
+
+
+@pytest.mark.parametrize("code", FAULTY)
+def test_half_precision_blames_nobody_else(tmp_path, code):
+    """Some faults drown in rounding; none is taken for another."""
+    shown = in_half(tmp_path / "a.jsonl", lambda a: answer(a, FAULTY[code]).value)
+    found = {c for f in shown.findings if f.rule.code == "STP001" for c in f.faults}
+    assert found <= {code, "SUR013"}
+    assert (found != set()) == (
+        code in ("SUR001", "SUR002", "SUR003", "SUR004", "SUR005", "MSK001")
+    )
+    assert found or "within the rounding of half precision" in shown.said[0]

@@ -22,11 +22,15 @@ def words(fit: Fit) -> str:
         bounds = f" {high:g}" if low == high else f" {low or 0:g}/{high or 0:g}"
     ratio = term.level if term.level != "token" else term.ratio
     ratio = {"token": "token ratio", "detached": "ratio of 1"}.get(ratio, f"{ratio} ratio")
-    pull = f", {fit.divergence} · {rounded(beta(fit), 3):g}" if fit.divergence != "none" else ""
+    pull = ""
+    if fit.divergence != "none":
+        known = abs(fit.weight) > fit.certain
+        weight = f"{rounded(beta(fit), 3):g}" if known else "a weight too small to tell"
+        pull = f", {fit.divergence} · {weight}"
     padding = " with padding counted" if fit.weighting.counted else ""
     sign = "±" if isnan(fit.factor) else "+" if fit.factor > 0 else "−"
-    known = not isnan(fit.factor) and abs(abs(fit.factor) - 1) >= 1e-3
-    scale = "" if not known else f" × {rounded(abs(fit.factor), 4):g}"
+    scaled = not isnan(fit.factor) and abs(abs(fit.factor) - 1) >= 1e-3
+    scale = "" if not scaled else f" × {rounded(abs(fit.factor), 4):g}"
     return (
         f"{sign}{term.surrogate}{bounds} of the {ratio}{pull}, "
         f"{fit.weighting.aggregation}{padding}{scale}"

@@ -65,13 +65,15 @@ class Loss:
         fit = self.fits.coordinates
         names, fits = self.fits.points.names(), fit.fits()
         healthy = [fit for fit in fits if not fit.faults]
+        within = "within the rounding of half precision " if fit.rounding > 1e-3 else ""
         if names:
-            yield f"the recorded losses are those of {', '.join(names)} with its coefficients"
+            those = ", ".join(names)
+            yield f"{within}the recorded losses are those of {those} with its coefficients"
         elif healthy:
             known = recipes(healthy)
             like = f", as {', '.join(known)} with these coefficients" if known else ""
             more = f"; {len(healthy) - 1} others give the same" if len(healthy) > 1 else ""
-            yield f"the recorded losses are {words(healthy[0])}{like}{more}"
+            yield f"{within}the recorded losses are {words(healthy[0])}{like}{more}"
         elif not fit.decides:
             yield (
                 f"{fit.steps} recorded losses of {fit.batches} batches do not decide what they "
