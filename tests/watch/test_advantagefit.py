@@ -76,6 +76,11 @@ def test_rows_in_any_order(tmp_path):
     assert "group-mean baseline over population-std" in shown.said[0]
 
 
+def test_a_column_of_advantages(tmp_path):
+    path = recorded(tmp_path / "a.jsonl", lambda r: advantages(r, SIZE, Advantage())[:, None])
+    assert "group-mean baseline over population-std" in inspect_path(path, ()).said[0]
+
+
 def test_consecutive_groups_where_the_rows_alternate(tmp_path):
     """ADV002: the batch repeats A, B, A, B and is reshaped as if it held A, A, B, B."""
     ids = np.tile(np.arange(GROUPS), SIZE)

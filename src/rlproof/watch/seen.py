@@ -123,6 +123,9 @@ def unpack(record: StepRecord, shared: dict[str, Any] | None = None) -> StepSeen
     for name, packed in record.arrays.items():
         if name not in ("groups", "tokens", "mask"):
             arrays[name] = packed.array().astype(float)
+    for name in ("rewards", "advantages"):
+        if name in arrays and arrays[name].ndim == 2 and arrays[name].shape[1] == 1:
+            arrays[name] = arrays[name][:, 0]
     shape = _shape(arrays)
     odd = [name for name in _SLOTS if name in arrays and arrays[name].shape != shape]
     problems += [f"{name} is {arrays.pop(name).shape}, expected {shape}" for name in odd]

@@ -28,6 +28,8 @@ class Spread:
         self.whole = 0
         """Rows whose spread is 1 although a quarter of the groups has no signal."""
         self.telling = 0
+        self.flat = 0
+        """Rows off the identity whose spread is 1."""
 
     def see(self, row: Row) -> None:
         """One row."""
@@ -39,6 +41,7 @@ class Spread:
             self.telling += 1
             self.whole += abs(got - 1) < _EXACT
         off = abs(got - expected) if self.exactly else got - _BESSEL * expected
+        self.flat += off > _EXACT and abs(got - 1) < _EXACT
         text = f"{row.key('advantage-std')}² where {dead:.4g} of the groups have equal rewards"
         self.broken.check(
             row.step,
@@ -47,10 +50,19 @@ class Spread:
         )
 
     def alarms(self) -> Iterator[Alarm]:
-        """An error where groups are declared, a note where nothing is."""
+        """An error where groups are declared and the spread is that of a normalised batch.
+
+        Another spread may be one over tokens, which follows no law: a note.
+        """
         if self.quiet or not self.broken.seen:
             return
-        if self.declared:
+        if self.declared and self.flat < self.broken.seen:
+            yield self.broken.alarm(
+                "the variance of the advantages is not 1 − (share of groups without a signal): it "
+                "was taken over tokens, or they are not measured against their own groups",
+                Severity.NOTE,
+            )
+        elif self.declared:
             yield self.broken.alarm(
                 "the variance of the advantages is not 1 − (share of groups without a signal): "
                 "they are not measured against their own groups"

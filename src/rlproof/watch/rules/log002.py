@@ -20,6 +20,7 @@ class Centred:
         baseline, scale = facts.advantage()
         self.holds = baseline in ("group-mean", "leave-one-out") and scale in _CENTRED
         self.broken = Broken()
+        self.by_row = False
 
     def see(self, row: Row) -> None:
         """One row."""
@@ -28,14 +29,17 @@ class Centred:
             return
         allowed = _ROUNDING * max(1.0, row.exact("advantage-std") or 0.0)
         key = row.key("advantage-mean")
+        self.by_row = bool(row.readings["advantage-mean"].framework)
         self.broken.check(row.step, abs(mean) - allowed, lambda: evidence(row.step, key, mean, 0.0))
 
     def alarms(self) -> Iterator[Alarm]:
-        """Where a group baseline is declared."""
+        """Where a group baseline is declared; a note where it is not known what was averaged."""
         if self.broken.seen:
             yield self.broken.alarm(
                 "the advantages of a batch do not sum to 0, although each group is centred: "
-                "the baseline is another one, or rows were dropped after it was taken"
+                "the baseline is another one, rows were dropped after it was taken, or the mean is "
+                "one over tokens",
+                None if self.by_row else Severity.NOTE,
             )
 
 
