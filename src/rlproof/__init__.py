@@ -1,3 +1,17 @@
 """rlproof: finds the bugs in a GRPO training script and proves each one with numbers."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlproof.watch.record import record as record
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`rlproof.record`, imported on first use: `import rlproof` stays light."""
+    if name == "record":
+        from rlproof.watch.record import record
+
+        return record
+    raise AttributeError(f"module 'rlproof' has no attribute {name!r}")

@@ -19,6 +19,7 @@ Examples:
   rlproof identify train.py        name the objective that a loss computes
   rlproof explain SUR004           what a fault is, and how to repair it
   rlproof defend train.py          what a script optimises, and why that is right
+  rlproof inspect run.jsonl        what a log, a recorded step or a dump proves
 """
 _EPILOG = """\b
 Exit codes: 0 clean or notes only, 1 errors or warnings, 2 usage or internal error,
@@ -175,14 +176,56 @@ def defend(
 
 
 @main.command()
+@click.argument("path", type=click.Path())
+@click.option("--follow", is_flag=True, help="Go on while the file grows.")
+@click.option("--idle", type=click.FloatRange(min=0), metavar="S",
+              help="With --follow: end after S seconds without a new line.")  # fmt: skip
+@click.option("--fact", "facts", multiple=True, metavar="NAME=VALUE",
+              help="What the run declares, such as group_size=8 or objective=dapo.")  # fmt: skip
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
+def inspect(
+    path: str,
+    follow: bool,
+    idle: float | None,
+    facts: tuple[str, ...],
+    style: str,
+    output: str | None,
+) -> None:
+    """Judge a training run by its log, its recorded steps or a dump of its rollouts.
+
+    PATH is a log (JSON lines, CSV, printed output, trainer_state.json, TensorBoard, wandb), a file
+    that `rlproof.record` wrote, a rollout dump, or a folder of these.
+    """
+    from rlproof.watch.command import follow_path, inspect_path, render
+
+    if idle is not None and not follow:
+        raise ConfigError("--idle goes with --follow")
+    if follow:
+        emit = _echo if style == "text" and output is None else _nothing
+        inspection = follow_path(path, facts, idle, emit, _width())
+    else:
+        inspection = inspect_path(path, facts)
+    _emit(render(inspection, style, _width()), output)
+    sys.exit(inspection.exit_code)
+
+
+def _nothing(_text: str) -> None:
+    """Says nothing until the end."""
+
+
+@main.command()
 @click.argument("fault")
 def explain(fault: str) -> None:
-    """Print a fault's page: what, why, example, repair, sources."""
+    """Print the page of a fault, or of a rule of `inspect`."""
     from rlproof.faults.page import page
     from rlproof.faults.registry import find
+    from rlproof.watch.rules.registry import find as find_rule
+    from rlproof.watch.rules.registry import page as rule_page
 
     try:
-        text = page(find(fault).code).markdown
+        rule = find_rule(fault)
+        text = rule_page(rule.code).markdown if rule else page(find(fault).code).markdown
     except KeyError as error:
         raise ConfigError(str(error.args[0])) from None
     if sys.stdout.isatty():

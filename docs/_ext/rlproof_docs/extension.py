@@ -9,7 +9,18 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from rlproof_docs import claims, cli, compute, directives, faults, mathml, metrics, recipes, write
+from rlproof_docs import (
+    claims,
+    cli,
+    compute,
+    directives,
+    faults,
+    mathml,
+    metrics,
+    recipes,
+    rules,
+    write,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -30,6 +41,11 @@ def _generate(app: Sphinx) -> None:
     for line in claims.failing(numbers):
         _LOG.warning(line)
     found = chain(
-        faults.pages(), recipes.pages(), claims.pages(numbers), cli.pages(), metrics.pages()
+        faults.pages(),
+        recipes.pages(),
+        claims.pages(numbers),
+        cli.pages(),
+        metrics.pages(),
+        rules.pages(),
     )
     _LOG.info("generated pages: %d", write.write(root, found))

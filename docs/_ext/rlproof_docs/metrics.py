@@ -1,75 +1,11 @@
-"""The metric dictionary, docs/data/metrics.toml, as pages: by metric and by framework."""
+"""The metric dictionary of `rlproof.watch`, src/rlproof/watch/metrics.toml, as a page."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
+from rlproof.watch.vocabulary import Metric, Vocabulary, load
 from rlproof_docs.text import code, plain, table
-
-FILE = Path(__file__).parents[2] / "data" / "metrics.toml"
-
-
-@dataclass(frozen=True, slots=True)
-class Alias:
-    """One framework's key for a metric."""
-
-    framework: str
-    key: str
-    file: str
-    """Where it is written, in the framework's own tree."""
-    literal: str = ""
-    """What stands there, where that is not the key itself: a prefix is added elsewhere."""
-    differs: str = ""
-    """How it departs from the metric's definition."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One quantity that frameworks log."""
-
-    name: str
-    title: str
-    meaning: str
-    unit: str
-    aliases: tuple[Alias, ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What was read of one framework."""
-
-    version: str
-    """A release, or a commit where there is no wheel."""
-    wheel: str = ""
-    """Its name on the package index; empty if the git repository was read."""
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """All metrics, and what was read of each framework."""
-
-    read: dict[str, Read]
-    metrics: tuple[Metric, ...]
-
-
-def load(file: Path = FILE) -> Vocabulary:
-    """The dictionary.
-
-    Raises:
-        TypeError: a key is missing or unknown.
-    """
-    document: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
-    metrics = []
-    for name, entry in document["metric"].items():
-        aliases = tuple(Alias(**alias) for alias in entry.pop("alias", ()))
-        metrics.append(Metric(name, **entry, aliases=aliases))
-    read = {name: Read(**entry) for name, entry in document["read"].items()}
-    return Vocabulary(read, tuple(metrics))
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -94,5 +30,12 @@ def _section(metric: Metric) -> str:
     return (
         f"(metric-{metric.name})=\n## {metric.title}\n\n{plain(metric.meaning)}\n\n"
         f"Unit: {plain(metric.unit)}. Name in the data file: `{metric.name}`.\n\n"
-        + table(("framework", "key", "how it differs"), rows)
+        + (table(("framework", "key", "how it differs"), rows) if rows else "")
+        + _own(metric)
     )
+
+
+def _own(metric: Metric) -> str:
+    """The names of loops without a framework."""
+    names = ", ".join(code(name) for name in metric.plain)
+    return f"\nIn a loop of one's own: {names}.\n" if names else ""

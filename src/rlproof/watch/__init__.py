@@ -1,0 +1,1 @@
+"""What a training run writes down, and what can be proved from it alone."""

@@ -1,0 +1,1 @@
+"""Logs and dumps of training runs as one stream of items."""

@@ -1,0 +1,1 @@
+"""Rules for logs, recorded steps and rollout dumps: one file each, with its page beside it."""

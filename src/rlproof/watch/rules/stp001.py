@@ -1,0 +1,96 @@
+"""STP001: the recorded losses are those of a faulty objective."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlproof.faults.model import Evidence, Severity, rounded
+from rlproof.watch.computed import recipes, words
+from rlproof.watch.facts import Facts
+from rlproof.watch.lossfit import ENOUGH, LossFit
+from rlproof.watch.lossfits import LossFits, of_run
+from rlproof.watch.rules.model import Alarm, Rule
+from rlproof.watch.seen import StepSeen
+
+
+class Loss:
+    """All candidates over all recorded steps."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.fits: LossFits | None = None
+        self.first: float | None = None
+
+    def see(self, step: StepSeen) -> None:
+        """One recorded step."""
+        self.first = step.step if self.first is None else self.first
+        self.fits = of_run(step, self.facts)
+
+    def alarms(self) -> Iterator[Alarm]:
+        """Where every explanation has a fault: the faults of the simplest one."""
+        if self.fits is None or self.fits.points.names():
+            return
+        fits, steps = self.fits.coordinates.fits(), self.fits.coordinates.steps
+        if not fits or not fits[0].faults:
+            return
+        simplest = [fit for fit in fits if fit.cost == fits[0].cost]
+        shared = [code for code in fits[0].faults if all(code in f.faults for f in simplest)]
+        codes = tuple(code for group in shared for code in group.split("/"))
+        yield Alarm(
+            f"the recorded losses are {words(fits[0])}: {', '.join(shared) or 'a faulty objective'}"
+            + (f", or {len(simplest) - 1} others as simple" if len(simplest) > 1 else ""),
+            self._evidence(self.fits.coordinates, fits[0].residual),
+            self.first,
+            steps,
+            steps,
+            faults=codes,
+        )
+
+    def _evidence(self, fit: LossFit, residual: float) -> Evidence | None:
+        closest = fit.closest()
+        if closest is None:
+            return None
+        return Evidence(
+            f"{fit.steps} recorded steps, {fit.moved} with a ratio other than 1: what "
+            f"the closest published objective ({words(closest)}) leaves unexplained, relative to "
+            "the size of the advantages; what this one leaves",
+            rounded(closest.residual, 3),
+            rounded(residual, 3),
+        )
+
+    def said(self) -> Iterator[str]:
+        """What the losses are, where nothing is wrong."""
+        if self.fits is None or not self.fits.coordinates.steps:
+            return
+        fit = self.fits.coordinates
+        names, fits = self.fits.points.names(), fit.fits()
+        healthy = [fit for fit in fits if not fit.faults]
+        within = "within the rounding of half precision " if fit.rounding > 1e-3 else ""
+        if names:
+            those = ", ".join(names)
+            yield f"{within}the recorded losses are those of {those} with its coefficients"
+        elif healthy:
+            known = recipes(healthy)
+            like = f", as {', '.join(known)} with these coefficients" if known else ""
+            more = f"; {len(healthy) - 1} others give the same" if len(healthy) > 1 else ""
+            yield f"{within}the recorded losses are {words(healthy[0])}{like}{more}"
+        elif not fit.decides:
+            yield (
+                f"{fit.steps} recorded losses of {fit.batches} batches do not decide what they "
+                f"are: record {ENOUGH} batches, some after an update, or the gradient"
+            )
+        elif not fits:
+            yield "no objective known here gives the recorded losses, which is no fault"
+
+
+RULE = Rule(
+    code="STP001",
+    name="faulty-objective",
+    severity=Severity.ERROR,
+    about="step",
+    summary="no published objective gives the recorded losses, and a faulty one does",
+    remedy="repair the faults it names; `rlproof check` finds their lines",
+    start=Loss,
+    needs=("loss", "new_logps", "advantages"),
+    faults=(),
+)
