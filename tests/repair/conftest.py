@@ -4,7 +4,7 @@ import pytest
 from tests.support.warm import warm_children
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _warm():
     with warm_children():
         yield

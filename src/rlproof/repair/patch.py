@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import os
+from typing import Literal
 
 _CONTEXT = 3
+_OpCode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
 def patch(path: str, before: bytes, after: bytes) -> bytes:
@@ -18,8 +20,7 @@ def patch(path: str, before: bytes, after: bytes) -> bytes:
     name = _below_here(path)
     old, new = _lines(before), _lines(after)
     out = [b"--- " + _quoted(f"a/{name}") + b"\n", b"+++ " + _quoted(f"b/{name}") + b"\n"]
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for hunk in matcher.get_grouped_opcodes(_CONTEXT):
+    for hunk in _Matcher(old, new).get_grouped_opcodes(_CONTEXT):
         first, last = hunk[0], hunk[-1]
         out.append(f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n".encode())
         for tag, i1, i2, j1, j2 in hunk:
@@ -29,6 +30,31 @@ def patch(path: str, before: bytes, after: bytes) -> bytes:
                 out += [_line(b"-", line) for line in old[i1:i2]]
                 out += [_line(b"+", line) for line in new[j1:j2]]
     return b"".join(out)
+
+
+class _Matcher(difflib.SequenceMatcher[bytes]):
+    """What differs, found between the first and the last line that do.
+
+    Thousands of equal lines cost the matcher their square.
+    """
+
+    def __init__(self, old: list[bytes], new: list[bytes]) -> None:
+        most = min(len(old), len(new))
+        head = next((i for i in range(most) if old[i] != new[i]), most)
+        tail = next((i for i in range(most - head) if old[-1 - i] != new[-1 - i]), most - head)
+        self._head = head
+        self._ends = (len(old) - tail, len(old), len(new) - tail, len(new))
+        super().__init__(None, old[head : self._ends[0]], new[head : self._ends[2]], autojunk=False)
+
+    def get_opcodes(self) -> list[_OpCode]:
+        """Those of whole files."""
+        head, (i1, i2, j1, j2) = self._head, self._ends
+        inner = super().get_opcodes()
+        moved: list[_OpCode] = [(tag, a + head, b + head, c + head, d + head)
+                                for tag, a, b, c, d in inner]  # fmt: skip
+        before: list[_OpCode] = [("equal", 0, head, 0, head)] if head else []
+        after: list[_OpCode] = [("equal", i1, i2, j1, j2)] if i2 > i1 else []
+        return [*before, *moved, *after]
 
 
 def _lines(raw: bytes) -> list[bytes]:
