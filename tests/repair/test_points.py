@@ -56,6 +56,19 @@ def test_what_may_move(code, changes, allowed):
     assert (strays(report(), report(**changes), [fault(code)]) == []) == allowed
 
 
+def test_a_fault_counts_for_all_branches_of_its_function():
+    """Of branches that share a line only the first is named in a finding."""
+    moved = report(surrogate="min-clip")
+    assert strays(report(), moved, [fault("SUR004", "f [mean=False]")]) == []
+    assert strays(report(), moved, [fault("SUR004", "g [mean=False]")]) == ["f"]
+
+
+def test_a_fault_counts_for_the_functions_that_it_calls():
+    moved = report(surrogate="min-clip")
+    assert strays(report(), moved, [fault("SUR004", "caller")], {"f": {"caller"}}) == []
+    assert strays(report(), moved, [fault("SUR004", "caller")], {"g": {"caller"}}) == ["f"]
+
+
 def test_a_function_without_a_fault_keeps_everything():
     moved = report(surrogate="min-clip")
     assert strays(report(), moved, [fault("SUR004", "g")]) == ["f"]

@@ -72,28 +72,49 @@ _SIGNED = {"surrogate_weight", "divergence_weight"}
 Point = Mapping[str, str | float]
 
 
-def strays(before: FileReport, after: FileReport, faults: Iterable[Finding]) -> list[str]:
-    """Functions whose point moved along an axis that no fault of theirs allows."""
+def strays(
+    before: FileReport,
+    after: FileReport,
+    faults: Iterable[Finding],
+    callers: Mapping[str, set[str]] | None = None,
+) -> list[str]:
+    """Functions whose point moved along an axis that no fault of theirs allows.
+
+    A fault counts for all branches of its function, which share lines, and for the functions that
+    it calls, where its repair may be.
+
+    Args:
+        before: what the file was.
+        after: what it is now.
+        faults: all that were found.
+        callers: by function, the functions that call it.
+    """
     codes: dict[str, set[str]] = {}
     for finding in faults:
-        codes.setdefault(plain(finding.place.function), set()).add(finding.code)
+        codes.setdefault(whole(finding.place.function), set()).add(finding.code)
     scoring = set().union(*codes.values()) & _SCORING
     now = {plain(target.name): target.objective for target in after.targets}
+
+    def allowed(name: str, role: str) -> set[str]:
+        own = {name, *(callers or {}).get(name, ())}
+        shared = scoring if role == "log-probs" else set[str]()
+        return shared.union(*(codes.get(one, set()) for one in own))
+
     return [
         target.name
         for target in before.targets
         if not _kept(
             target.objective,
             now.get(plain(target.name), {}),
-            codes.get(plain(target.name), set())
-            | (scoring if target.role == "log-probs" else set()),
+            allowed(whole(target.name), str(target.role)),
             target.role == "loss",
         )
     ]
 
 
-def _of_role(role: str) -> set[str]:
-    return _SCORING if role == "log-probs" else set()
+def whole(name: str) -> str:
+    """The name of a function without the branch that settings choose."""
+    return plain(name).partition(" [")[0]
 
 
 def plain(name: str) -> str:

@@ -14,12 +14,13 @@ from rlproof.errors import RlproofError
 from rlproof.faults.model import Severity
 from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport, Finding
+from rlproof.read.parameters import calls_by_name
 from rlproof.read.script import script_of
 from rlproof.read.source import Source
 from rlproof.read.targets import Role, Script, Target
 from rlproof.repair.cases import Cases
 from rlproof.repair.notebooks import cells_after
-from rlproof.repair.points import key, plain, strays
+from rlproof.repair.points import key, plain, strays, whole
 
 
 class SearchStopped(Exception):  # noqa: N818 (nothing went wrong)
@@ -72,6 +73,7 @@ class Verifier:
         self.checks = 0
         self.faults = list(self.strong(report.findings))
         """Every fault found so far, in the file or in versions of it."""
+        self._callers = callers(script)
         self._started = monotonic()
         self._warm = warm_for(script.source)
         self._known: dict[tuple[str, bool], Verdict | None] = {}
@@ -144,7 +146,8 @@ class Verifier:
             kept = {t.name for t in before.targets if t.role != Role.TRAIN}
             before = replace(before, targets=tuple(t for t in before.targets if t.name in kept))
         found = [
-            f"{plain(name)} computes something else" for name in strays(before, report, self.faults)
+            f"{plain(name)} computes something else"
+            for name in strays(before, report, self.faults, self._callers)
         ]
         known = {plain(skip.check) for skip in self.report.skipped}
         found += [f"{s.check}: {s.reason}" for s in report.skipped if plain(s.check) not in known]
@@ -169,6 +172,15 @@ def strong(findings: Iterable[Finding], codes: frozenset[str]) -> tuple[Finding,
 def without_loops(script: Script) -> tuple[Target, ...]:
     """The targets that are judged by calls of their own."""
     return tuple(t for t in script.targets if t.role is not Role.TRAIN)
+
+
+def callers(script: Script) -> dict[str, set[str]]:
+    """By the name of a target, the targets that call it by name."""
+    found: dict[str, set[str]] = {}
+    for target in script.targets:
+        for name in calls_by_name(target.node):
+            found.setdefault(name, set()).add(whole(target.name))
+    return found
 
 
 def names(script: Script) -> list[tuple[str, str]]:

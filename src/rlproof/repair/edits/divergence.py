@@ -128,6 +128,20 @@ def to_reference(site: Site) -> Iterator[Edit]:
                     changes.append(site.put(inner, name))
         if changes:
             yield Edit("compare with the reference", tuple(changes))
+    for argument in _handed_on(site):
+        if name := pairs.get(argument.id) or site.name_of(Slot.REF):
+            yield Edit("compare with the reference", (site.put(argument, name),))
+
+
+def _handed_on(site: Site) -> Iterator[ast.Name]:
+    """Old log-probs that a function is given beside new ones."""
+    for call in site.nodes(ast.Call):
+        taints = [site.taint(argument) for argument in call.args]
+        new = any(Slot.NEW in taint and Slot.OLD not in taint for taint in taints)
+        for argument, taint in zip(call.args, taints, strict=True):
+            if new and isinstance(argument, ast.Name):
+                if Slot.OLD in taint and Slot.NEW not in taint:
+                    yield argument
 
 
 def _kin(old: str, ref: str) -> bool:
