@@ -51,14 +51,23 @@ def parse(markdown: str) -> Page:
     Raises:
         ValueError: a heading is missing, unknown, empty or out of order.
     """
+    return Page(*split(markdown, HEADINGS), markdown)
+
+
+def split(markdown: str, headings: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """The title of a page with these `##` headings, and the text under each.
+
+    Raises:
+        ValueError: a heading is missing, unknown, empty or out of order.
+    """
     head, *parts = re.split(r"^## (.+)\n", markdown, flags=re.MULTILINE)
     sections = {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
     title = head.strip().removeprefix("# ")
-    if tuple(sections) != HEADINGS:
-        raise ValueError(f"page {title!r} has headings {list(sections)}, expected {list(HEADINGS)}")
+    if tuple(sections) != headings:
+        raise ValueError(f"page {title!r} has headings {list(sections)}, expected {list(headings)}")
     if empty := [name for name, text in sections.items() if not text]:
         raise ValueError(f"page {title!r} has nothing under {empty}")
-    return Page(title, sections, markdown)
+    return title, sections
 
 
 @cache

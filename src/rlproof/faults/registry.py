@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from typing import Any
 
 from rlproof.faults.model import Fault
 
@@ -16,13 +18,18 @@ _CODE_FILE = re.compile(r"([a-z]{3}\d{3})\.py")
 @cache
 def catalogue() -> dict[str, Fault]:
     """All faults by code, sorted. Adding a file adds a fault; there is no list to keep."""
+    return {fault.code: fault for fault in coded("rlproof.faults", "FAULT")}
+
+
+def coded(package: str, constant: str) -> Iterator[Any]:
+    """A constant of every module of a package that is named like a code, in order."""
     names = sorted(
         match[1]
-        for entry in files("rlproof.faults").iterdir()
+        for entry in files(package).iterdir()
         if (match := _CODE_FILE.fullmatch(entry.name))
     )
-    faults = [import_module(f"rlproof.faults.{name}").FAULT for name in names]
-    return {fault.code: fault for fault in faults}
+    for name in names:
+        yield getattr(import_module(f"{package}.{name}"), constant)
 
 
 def find(code_or_name: str) -> Fault:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rlproof.read.landmarks import called
 from rlproof.read.names import Slot, is_logp, objective_slot, words
 from rlproof.read.parameters import parameters
 from rlproof.read.targets import FunctionNode, Parameter, Role, Script, Target
@@ -109,7 +110,7 @@ def pads_left(script: Script, slots: frozenset[Slot]) -> bool:
 
 def _scores(node: FunctionNode) -> bool:
     """Whether the function normalises scores and picks those of tokens, or has it done."""
-    names = {_called(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    names = {called(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
     asks = any(
         (isinstance(n, ast.Attribute) and n.attr == "logits")
         or (isinstance(n, ast.Constant) and n.value == "logits")
@@ -255,11 +256,11 @@ def _carries_tokens(target: Target, parameter: Parameter) -> bool:
 
 def _is_model(node: FunctionNode, name: str) -> bool:
     """Called like a model, or named like one and handed on without being indexed."""
-    called = indexed = asked = False
+    is_called = indexed = asked = False
     for inner in ast.walk(node):
         match inner:
             case ast.Call(func=ast.Name(id=callee)) if callee == name:
-                called = True
+                is_called = True
             case ast.Assign(value=ast.Name(id=base)) if base == name:
                 asked = True
             case ast.Subscript(value=ast.Name(id=base)) if base == name:
@@ -275,7 +276,7 @@ def _is_model(node: FunctionNode, name: str) -> bool:
                 given = [*args, *(k.value for k in keywords)]
                 asked |= any(isinstance(a, ast.Name) and a.id == name for a in given)
     named = bool(set(words(name)) & _MODEL) and not names_log_probs(name)
-    return not indexed and named and (called or asked)
+    return not indexed and named and (is_called or asked)
 
 
 def may_be_model(name: str) -> bool:
@@ -320,7 +321,7 @@ def _mentions(node: ast.AST, names: set[str]) -> bool:
 def _is_joined(node: FunctionNode, name: str) -> bool:
     """Whether it is one of the things that a concatenation puts together."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and _called(inner) in {"cat", "concat", "concatenate"}:
+        if isinstance(inner, ast.Call) and called(inner) in {"cat", "concat", "concatenate"}:
             if _mentions(inner, {name}):
                 return True
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):
@@ -354,8 +355,3 @@ def _is_spread(node: FunctionNode, name: str) -> bool:
         and n.value.id == name
         for n in ast.walk(node)
     )
-
-
-def _called(node: ast.Call) -> str:
-    func = node.func
-    return func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")

@@ -81,6 +81,8 @@ class _Outliner:
         """With the functions that the place calls: one may turn out to be the loss itself."""
         self.outlined: set[tuple[str, int]] = set()
         self.helpers: set[tuple[Role, str | None, str]] = set()
+        self.told: dict[ast.AST, dict[str, Slot]] = {}
+        """Roles of the names of each function, asked for once."""
 
     def run(self) -> tuple[list[Target], list[Doubt]]:
         roles = self.said.project or self.said.comments
@@ -115,9 +117,11 @@ class _Outliner:
 
         Names of which nothing is said may have a docstring, or the shape of the code.
         """
-        own = self.said.at(node)
-        told = {**self.said.inside(node.body), **(own.roles if own else {})}
-        return {**unnamed_roles(node), **told}
+        if node not in self.told:
+            own = self.said.at(node)
+            told = {**self.said.inside(node.body), **(own.roles if own else {})}
+            self.told[node] = {**unnamed_roles(node), **told}
+        return self.told[node]
 
     def _marked(self, body: list[ast.stmt], kind: str) -> list[tuple[ast.stmt, ast.expr]]:
         """Statements with a directive of this kind, with what they assign or return."""

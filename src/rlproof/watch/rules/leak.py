@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlproof.faults.model import Evidence, Severity, rounded
-from rlproof.watch.advantagefit import AdvantageFit, Made
+from rlproof.watch.advantagefit import AdvantageFit, Made, of_run
+from rlproof.watch.dump import DumpStep
 from rlproof.watch.facts import Facts
 from rlproof.watch.rules.model import Alarm
+from rlproof.watch.seen import StepSeen
 
 ENOUGH = 2
 """Steps with a signal from which a formula is believed."""
@@ -83,3 +85,25 @@ def pushes(fit: AdvantageFit) -> Iterator[Alarm]:
                  0.0),
         step, len(fit.pushed), fit.equal,
     )  # fmt: skip
+
+
+class Advantages:
+    """The formulas that make the advantages of the rewards, group by group."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.fit = AdvantageFit()
+        self.first: float | None = None
+
+    def see(self, step: StepSeen | DumpStep) -> None:
+        """One recorded step, or the completions of one step of a dump."""
+        self.first = step.step if self.first is None else self.first
+        self.fit = of_run(step)
+
+    def alarms(self) -> Iterator[Alarm]:
+        """Batch statistics are a fault where groups are declared, else a recipe."""
+        yield from leaks(self.fit, self.facts, self.first)
+
+    def said(self) -> Iterator[str]:
+        """Which formula it is."""
+        yield from named(self.fit)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rlproof.faults.page import split
+
 HEADINGS = ("What it says", "Why", "Example", "Healthy", "When it is normal", "References")
 _FENCE = re.compile(r"^```(jsonl|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -53,11 +55,4 @@ def parse(markdown: str) -> Page:
     Raises:
         ValueError: a heading is missing, unknown, empty or out of order.
     """
-    head, *parts = re.split(r"^## (.+)\n", markdown, flags=re.MULTILINE)
-    sections = {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
-    title = head.strip().removeprefix("# ")
-    if tuple(sections) != HEADINGS:
-        raise ValueError(f"page {title!r} has headings {list(sections)}, expected {list(HEADINGS)}")
-    if empty := [name for name, text in sections.items() if not text]:
-        raise ValueError(f"page {title!r} has nothing under {empty}")
-    return Page(title, sections, markdown)
+    return Page(*split(markdown, HEADINGS), markdown)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 
+from rlproof.faults.registry import coded
 from rlproof.watch.rules.model import Rule
 from rlproof.watch.rules.page import Page, parse
-
-_CODE_FILE = re.compile(r"([a-z]{3}\d{3})\.py")
 
 
 @cache
 def rules() -> dict[str, Rule]:
     """All rules by code, sorted. Adding a file adds a rule; there is no list to keep."""
-    names = sorted(
-        match[1]
-        for entry in files("rlproof.watch.rules").iterdir()
-        if (match := _CODE_FILE.fullmatch(entry.name))
-    )
-    found = [import_module(f"rlproof.watch.rules.{name}").RULE for name in names]
-    return {rule.code: rule for rule in found}
+    return {rule.code: rule for rule in coded("rlproof.watch.rules", "RULE")}
 
 
 @cache

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rlproof.faults.model import Severity
-from rlproof.watch.advantagefit import AdvantageFit, of_run
-from rlproof.watch.facts import Facts
-from rlproof.watch.rules.leak import leaks, named
-from rlproof.watch.rules.model import Alarm, Rule
+from rlproof.watch.dump import DumpStep
+from rlproof.watch.rules.leak import Advantages
+from rlproof.watch.rules.model import Rule
 from rlproof.watch.seen import StepSeen
 
 
-class Advantages:
-    """The formulas that make the recorded advantages of the recorded rewards."""
+class Declaring(Advantages):
+    """A recorded step may declare facts of its own."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.fit = AdvantageFit()
-        self.first: float | None = None
-
-    def see(self, step: StepSeen) -> None:
+    def see(self, step: StepSeen | DumpStep) -> None:
         """One recorded step."""
-        self.facts = self.facts.over(step.declared)
-        self.first = step.step if self.first is None else self.first
-        self.fit = of_run(step)
-
-    def alarms(self) -> Iterator[Alarm]:
-        """Batch statistics are a fault where groups are declared, else a recipe."""
-        yield from leaks(self.fit, self.facts, self.first)
-
-    def said(self) -> Iterator[str]:
-        """Which formula it is."""
-        yield from named(self.fit)
+        if isinstance(step, StepSeen):
+            self.facts = self.facts.over(step.declared)
+        super().see(step)
 
 
 RULE = Rule(
@@ -42,7 +26,7 @@ RULE = Rule(
     about="step",
     summary="advantages leak across groups, or have the wrong sign",
     remedy="take mean and std over each group of completions of one prompt",
-    start=Advantages,
+    start=Declaring,
     needs=("rewards", "groups", "advantages"),
     faults=("ADV001", "ADV015"),
 )
