@@ -1,0 +1,1 @@
+"""Where other people's trainers meet rlproof: one module or package for each framework."""

@@ -1,0 +1,1 @@
+"""GRPO for language models on PyTorch, with the objectives of `rlproof.space`."""
