@@ -34,9 +34,11 @@ _OF_FAULTY = ("unclipped", "min-clip", "dual-clip", "max-clip", "clip-only", "mi
 AGGREGATIONS = ("token-mean", "sequence-mean", "prompt-mean", "sequence-sum", "sum", "all-slots")
 DIVERGENCES = (
     "none", "k3", "k2", "absolute", "k1", "k3-straight-through", "k1-straight-through",
-    "k3-swapped", "k3-stopped",
+    "k3-ratio-weighted", "k3-swapped", "k3-stopped",
 )  # fmt: skip
 """How an estimator is differentiated shows in a gradient only; the plain one wins a tie."""
+_WEIGHTED = "-ratio-weighted"
+"""Multiplied by the token ratio, as TRL does from 1.10 on (DeepSeek-V3.2, arXiv:2512.02556)."""
 Slopes = Callable[[Array], Array]
 
 
@@ -120,6 +122,8 @@ def slot_weights(step: StepSeen, mask: Array) -> Array:
                 if step.groups is None:
                     raise ValueError("prompt-mean needs the groups")
                 weights = weights_of(mask, "prompt-mean", Scope(), step.groups)
+            elif how.aggregation == "token-mean" and step.declared.denominator:
+                weights = mask / step.declared.denominator
             else:
                 weights = values("aggregation")[how.aggregation](mask)
             if how.counted:
@@ -192,6 +196,10 @@ def divergence(name: str, given: Inputs) -> tuple[Array, Array]:
         return np.zeros_like(given.new), np.zeros_like(given.new)
     if given.ref is None:
         return np.full_like(given.new, np.nan), np.full_like(given.new, np.nan)
+    estimator = name.removesuffix(_WEIGHTED)
     with np.errstate(all="ignore"):
-        value, slope = values("divergence")[name](given.new, given.ref)
+        value, slope = values("divergence")[estimator](given.new, given.ref)
+        if estimator != name:  # d·ρ, whose slope is (d + d′)·ρ
+            ratio = np.exp(given.new - given.old)
+            value, slope = value * ratio, (value + slope) * ratio
     return value, slope

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -38,6 +38,22 @@ class Facts:
     """How the logged divergence from the reference is estimated: k1, k2 or k3."""
     entropy_coefficient: float | None = None
     """Weight of the entropy bonus in the loss."""
+    bos: int | None = None
+    """Id of the token that begins a text."""
+    eos: tuple[int, ...] | None = None
+    """Ids of the tokens that end a completion."""
+    pad: int | None = None
+    """Id of padding in recorded prompts."""
+    longest: int | None = None
+    """Tokens at which a completion is cut off."""
+    precision: str | None = None
+    """The type that log-probs were computed in, where arrays were converted since: bfloat16 …"""
+    accumulation: int | None = None
+    """Micro-batches whose gradients one update of the weights sums."""
+    denominator: float | None = None
+    """What a sum over tokens is divided by, where it is no count of the rows recorded."""
+    engine: str | None = None
+    """`same` where the sampler runs the trainer's own code in its precision, else `other`."""
 
     def known(self) -> dict[str, Any]:
         """What is declared."""
@@ -79,9 +95,19 @@ class Facts:
 
 
 OWN_GROUP = ("group-mean", "leave-one-out", "length-weighted-mean")
-_TYPES: dict[str, type] = {
+
+
+def _token_ids(value: Any) -> tuple[int, ...]:
+    """One id or several, from numbers, a list, or text with commas."""
+    several = value.split(",") if isinstance(value, str) else value
+    return tuple(int(i) for i in (several if isinstance(several, list | tuple) else [several]))
+
+
+_TYPES: dict[str, Callable[[Any], Any]] = {
     "objective": str, "baseline": str, "scale": str, "estimator": str,
-    "group_size": int, "vocabulary": int, "updates": int,
+    "precision": str, "engine": str, "accumulation": int, "denominator": float,
+    "group_size": int, "vocabulary": int, "updates": int, "bos": int, "pad": int, "longest": int,
+    "eos": _token_ids,
     "beta": float, "clip_low": float, "clip_high": float, "entropy_coefficient": float,
 }  # fmt: skip
 
@@ -99,7 +125,7 @@ def facts_of(values: Mapping[str, Any]) -> Facts:
         try:
             made[name] = _TYPES[name](value)
         except (TypeError, ValueError):
-            kind = _TYPES[name].__name__
+            kind = "ids such as 2,5" if name == "eos" else getattr(_TYPES[name], "__name__", "")
             raise ConfigError(f"fact {name} is {value!r}, expected {kind}") from None
         _check_name(name, made[name])
     return Facts(**made)
@@ -114,10 +140,12 @@ def _check_name(name: str, value: Any) -> None:
         "baseline": BASELINE_NAMES,
         "scale": SCALE_NAMES,
         "estimator": ("k1", "k2", "k3"),
+        "precision": ("float16", "bfloat16", "float32", "float64"),
+        "engine": ("same", "other"),
     }.get(name)
     if known is not None and value not in known:
         raise ConfigError(f"fact {name} is {value!r}, expected one of {', '.join(known)}")
-    if name in ("group_size", "vocabulary", "updates") and value < 1:
+    if name in ("group_size", "vocabulary", "updates", "longest", "accumulation") and value < 1:
         raise ConfigError(f"fact {name} is {value}, expected 1 or more")
 
 

@@ -16,10 +16,13 @@ from rlproof.watch.readers.items import Item, MetricsRow, RecordedStep, Sample, 
 from rlproof.watch.row import Row, Translator
 from rlproof.watch.rules.model import Alarm, Rule, Speaking, Watcher
 from rlproof.watch.rules.registry import rules
-from rlproof.watch.seen import StepSeen, unpack
+from rlproof.watch.seen import IDS, StepSeen, unpack
 from rlproof.watch.vocabulary import Reading
 
-_UNITS = {"reward-mean": "reward", "zero-variance-groups": "share of groups"}
+_UNITS = {
+    "reward-mean": "reward", "zero-variance-groups": "share of groups",
+    "truncated": "share of completions",
+}  # fmt: skip
 _UNREAD = 5
 """Lines that could not be read, of which this many are named."""
 
@@ -199,7 +202,7 @@ class Inspector:
 
 def _contents(step: StepSeen) -> set[str]:
     """What a record holds, by the names of `rlproof.record`."""
-    names = set(step.arrays)
+    names = set(step.arrays) | {n for n in IDS if n in step.record.arrays}
     for name, there in (
         ("mask", step.marks is not None),
         ("groups", step.groups is not None),
@@ -213,11 +216,16 @@ def _contents(step: StepSeen) -> set[str]:
 
 def _metrics(step: StepSeen) -> dict[str, float]:
     """What a logger would have logged of a recorded step, by the names of the vocabulary."""
-    rewards, ids = step.rewards, step.group_ids
-    if rewards is None or not len(rewards) or not step.whole:
+    if not step.whole:
         return {}
+    values: dict[str, float] = {}
+    if (ended := step.ended) is not None and len(ended):
+        values["truncated"] = 1 - float(ended.mean())
+    rewards, ids = step.rewards, step.group_ids
+    if rewards is None or not len(rewards):
+        return values
     with np.errstate(all="ignore"):
-        values = {"reward-mean": float(rewards.mean())}
+        values["reward-mean"] = float(rewards.mean())
     if ids is not None:
         groups = [rewards[ids == k] for k in range(int(ids.max()) + 1)]
         if min(map(len, groups)) > 1:

@@ -88,6 +88,19 @@ def is_ragged(value: Any) -> bool:
     )
 
 
+NO_TOKEN = -1
+"""What unequal prompts are filled up with: no id of any vocabulary."""
+
+
+def pack_prompts(value: Any, rows: int | None = None) -> Packed:
+    """Ids of prompts (B, S); unequal lists are filled up on the left with `NO_TOKEN`."""
+    if not is_ragged(value):
+        return pack(value, rows)
+    lists = list(value)[:rows]
+    width = max(map(len, lists), default=0)
+    return pack([[NO_TOKEN] * (width - len(row)) + list(row) for row in lists])
+
+
 def pack_ragged(value: Any, rows: int | None = None) -> tuple[Packed, Packed]:
     """Lists of different lengths, filled up with zeros (B, T), and the mask of what was there."""
     lists = list(value)[:rows]

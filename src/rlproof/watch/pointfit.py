@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rlproof.space.aggregation import Scope
 from rlproof.space.batch import Batch
 from rlproof.space.objective import Objective
 from rlproof.space.published import OBJECTIVES
@@ -62,6 +63,7 @@ def _off(objective: Objective, given: Inputs, step: StepSeen, loss: float) -> fl
     batch = Batch(
         new=given.new, advantages=given.adv, mask=given.mask, old=given.old, ref=given.ref,
         sampler=step.get("sampler_logps"), groups=step.groups,
+        scope=Scope(tokens=step.declared.denominator),
     )  # fmt: skip
     grad, weights = step.get("grad"), given.mask / given.mask.sum()
     usual = float(np.abs(given.adv * weights).sum())

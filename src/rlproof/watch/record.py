@@ -21,7 +21,14 @@ from typing import Any
 
 from rlproof.errors import ConfigError
 from rlproof.watch.journal import Journal
-from rlproof.watch.pack import Packed, is_ragged, pack, pack_groups, pack_ragged
+from rlproof.watch.pack import (
+    Packed,
+    is_ragged,
+    pack,
+    pack_groups,
+    pack_prompts,
+    pack_ragged,
+)
 from rlproof.watch.schema import VERSION, StepRecord, encode
 
 EVERY = 20
@@ -122,6 +129,10 @@ def record(
     sampler_logps: Any = None,
     mask: Any = None,
     tokens: Any = None,
+    sampled_tokens: Any = None,
+    prompts: Any = None,
+    repeat_logps: Any = None,
+    anchor_logps: Any = None,
     entropy: Any = None,
     loss: Any = None,
     grad: Any = None,
@@ -147,7 +158,12 @@ def record(
         ref_logps: those of the reference (B, T), nats.
         sampler_logps: those the engine gave that sampled the tokens (B, T), nats.
         mask: 1 on tokens that the loss counts, 0 elsewhere (B, T). Lists of unequal rows need none.
-        tokens: sampled ids (B, T).
+        tokens: ids that the loss is computed from (B, T).
+        sampled_tokens: ids as they came from the sampler (B, T); `tokens`, unless they were made
+            into text and back.
+        prompts: ids of the prompts (B, S); padding is `facts["pad"]`, unequal lists need none.
+        repeat_logps: `new_logps` computed once more, by the same weights in evaluation mode.
+        anchor_logps: of the reference on completions that stay the same all run long (R, T).
         entropy: entropy of the policy at every slot (B, T), nats.
         loss: the number that is minimised, for exactly these rows.
         grad: ∂loss/∂new_logps (B, T), which tells far more than the loss; or a gradient norm.
@@ -176,8 +192,9 @@ def record(
     return recorder.record(
         step=step, rewards=rewards, groups=groups, advantages=advantages, new_logps=new_logps,
         old_logps=old_logps, ref_logps=ref_logps, sampler_logps=sampler_logps, mask=mask,
-        tokens=tokens, entropy=entropy, loss=loss, grad=grad, update=update, objective=objective,
-        facts=facts,
+        tokens=tokens, sampled_tokens=sampled_tokens, prompts=prompts, repeat_logps=repeat_logps,
+        anchor_logps=anchor_logps, entropy=entropy, loss=loss, grad=grad, update=update,
+        objective=objective, facts=facts,
     )  # fmt: skip
 
 
@@ -263,7 +280,9 @@ def _arrays(given: dict[str, Any], rows: int | None, problems: list[str]) -> dic
     arrays: dict[str, Packed] = {}
     for name, value in given.items():
         try:
-            if is_ragged(value):
+            if name == "prompts":
+                arrays[name] = pack_prompts(value, rows)
+            elif is_ragged(value):
                 arrays[name], filled = pack_ragged(value, rows)
                 if "mask" not in given or name == "mask":
                     arrays["mask"] = filled if name != "mask" else arrays[name]

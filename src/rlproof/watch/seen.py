@@ -16,7 +16,10 @@ from rlproof.watch.facts import Facts, facts_of
 from rlproof.watch.schema import StepRecord
 
 Array = NDArray[np.float64]
-_SLOTS = ("new_logps", "old_logps", "ref_logps", "sampler_logps", "entropy", "grad")
+_SLOTS = (
+    "new_logps", "old_logps", "ref_logps", "sampler_logps", "repeat_logps", "entropy", "grad",
+)  # fmt: skip
+IDS = ("tokens", "sampled_tokens", "prompts")
 _COARSE = ("float16", "bfloat16")
 
 
@@ -105,10 +108,37 @@ class StepSeen:
     @property
     def rounding(self) -> float:
         """How far log-probs of this precision may be off, relative to their size."""
-        kinds = {packed.of for packed in self.record.arrays.values()}
+        kinds = {packed.of for packed in self.record.arrays.values()} | {self.declared.precision}
         if kinds & set(_COARSE):
             return 4e-3
         return 1e-5 if "float32" in kinds else 1e-7
+
+    def ids(self, name: str) -> NDArray[np.int64] | None:
+        """`tokens`, `sampled_tokens` (B, T) or `prompts` (B, S); None where they don't fit."""
+        packed = self.record.arrays.get(name)
+        if packed is None or len(packed.s) != 2 or packed.d[1] not in "iuf":
+            return None
+        ids = packed.array().astype(np.int64)
+        rows = self.mask.shape if self.mask is not None and name != "prompts" else ids.shape
+        return ids if ids.shape[0] == rows[0] and (name == "prompts" or ids.shape == rows) else None
+
+    def tolerance(self, logps: Array) -> float:
+        """How far log-probs that were computed twice may be apart in the mean, nats."""
+        return 4 * self.rounding * (1 + float(np.abs(logps).mean()))
+
+    @cached_property
+    def ended(self) -> NDArray[np.bool_] | None:
+        """Whether each completion chose an end token (B,); needs the facts `eos` and `longest`.
+
+        A row shorter than the limit has ended. Padding may look like an end token, but a row
+        that was cut off has none.
+        """
+        tokens, facts = self.ids("tokens"), self.declared
+        if tokens is None or facts.eos is None or facts.longest is None:
+            return None
+        if tokens.shape[1] < facts.longest:
+            return np.ones(len(tokens), bool)
+        return np.asarray(np.isin(tokens, facts.eos).any(1))
 
     @property
     def lengths(self) -> Array | None:
@@ -121,12 +151,12 @@ def unpack(record: StepRecord, shared: dict[str, Any] | None = None) -> StepSeen
     arrays: dict[str, Array] = {}
     problems = list(record.problems)
     for name, packed in record.arrays.items():
-        if name not in ("groups", "tokens", "mask"):
+        if name not in ("groups", "mask", *IDS):
             arrays[name] = packed.array().astype(float)
     for name in ("rewards", "advantages"):
         if name in arrays and arrays[name].ndim == 2 and arrays[name].shape[1] == 1:
             arrays[name] = arrays[name][:, 0]
-    shape = _shape(arrays)
+    shape = _shape(arrays) or _of_tokens(record)
     odd = [name for name in _SLOTS if name in arrays and arrays[name].shape != shape]
     problems += [f"{name} is {arrays.pop(name).shape}, expected {shape}" for name in odd]
     marks, mask = _mask(record, shape, problems)
@@ -146,6 +176,12 @@ def unpack(record: StepRecord, shared: dict[str, Any] | None = None) -> StepSeen
 def _shape(arrays: dict[str, Array]) -> tuple[int, ...] | None:
     """(B, T) of the log-probs."""
     return next((arrays[n].shape for n in _SLOTS if n in arrays and arrays[n].ndim == 2), None)
+
+
+def _of_tokens(record: StepRecord) -> tuple[int, ...] | None:
+    """(B, T) of a record of completions without log-probs."""
+    packed = record.arrays.get("tokens")
+    return packed.s if packed is not None and len(packed.s) == 2 else None
 
 
 def _mask(
