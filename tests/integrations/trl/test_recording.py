@@ -5,13 +5,13 @@ import io
 
 import numpy as np
 import pytest
+from tests.support import trl_faults, trl_runs
 
 from rlproof.errors import ConfigError
 from rlproof.faults.model import Severity
 from rlproof.integrations.trl import RecordedSteps, record_steps
 from rlproof.watch.command import inspect_path
 from rlproof.watch.schema import decode
-from tests.support import trl_faults, trl_runs
 
 pytest.importorskip("trl", reason="needs pip install 'rlproof[trl]'")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -135,8 +135,9 @@ def test_evaluation_is_not_recorded(tmp_path):
 
 
 def test_a_mixin_serves_as_well(tmp_path):
-    from rlproof.integrations.trl.recording import Session
     from trl import GRPOTrainer
+
+    from rlproof.integrations.trl.recording import Session
 
     class Own(RecordedSteps, GRPOTrainer):
         pass
