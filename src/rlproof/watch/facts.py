@@ -38,6 +38,8 @@ class Facts:
     """How the logged divergence from the reference is estimated: k1, k2 or k3."""
     entropy_coefficient: float | None = None
     """Weight of the entropy bonus in the loss."""
+    accumulation: int | None = None
+    """Micro-batches whose gradients one step of the optimizer sums, k."""
 
     def known(self) -> dict[str, Any]:
         """What is declared."""
@@ -82,6 +84,7 @@ OWN_GROUP = ("group-mean", "leave-one-out", "length-weighted-mean")
 _TYPES: dict[str, type] = {
     "objective": str, "baseline": str, "scale": str, "estimator": str,
     "group_size": int, "vocabulary": int, "updates": int,
+    "accumulation": int,
     "beta": float, "clip_low": float, "clip_high": float, "entropy_coefficient": float,
 }  # fmt: skip
 
@@ -117,7 +120,7 @@ def _check_name(name: str, value: Any) -> None:
     }.get(name)
     if known is not None and value not in known:
         raise ConfigError(f"fact {name} is {value!r}, expected one of {', '.join(known)}")
-    if name in ("group_size", "vocabulary", "updates") and value < 1:
+    if name in ("group_size", "vocabulary", "updates", "accumulation") and value < 1:
         raise ConfigError(f"fact {name} is {value}, expected 1 or more")
 
 
