@@ -38,13 +38,19 @@ def batch(given, length=7.0):
     )  # fmt: skip
 
 
-def record(path, losses, steps=6, seed=0, gradients=None, dtype=float, widths=(WIDTH,), **more):
-    """`steps` records of `losses(arrays)`, and of `gradients(arrays)` where given."""
+def record(
+    path, losses, steps=6, seed=0, gradients=None, dtype=float, widths=(WIDTH,), entropy=False,
+    **more,
+):  # fmt: skip
+    """`steps` records of `losses(arrays)`, and of `gradients(arrays)` where given.
+
+    The entropy is recorded where `entropy` is true.
+    """
     rng, recorder = np.random.default_rng(seed), Recorder(path, every=1)
     for step in range(steps):
         given = arrays(rng, width=widths[step % len(widths)])
         given = {k: v.astype(dtype).astype(float) for k, v in given.items()}
-        written = {k: v.astype(dtype) for k, v in given.items() if k != "entropy"}
+        written = {k: v.astype(dtype) for k, v in given.items() if entropy or k != "entropy"}
         grad = None if gradients is None else gradients(given).astype(dtype)
         recorder.record(
             step=step, loss=dtype(losses(given)), grad=grad, groups=GROUP, **written, **more

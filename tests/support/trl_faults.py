@@ -112,6 +112,9 @@ FAULTS = {
         frozenset({"LOG011"}), settings={"rewarded": runs.nothing, "max_steps": 10}
     ),
     "divided twice": Fault(frozenset({"STP015"}), _divided_twice),
+    "tokens of all, and divided": Fault(
+        frozenset({"STP015"}), _divided_twice, settings={"loss_type": "dapo", "beta": 0.0}
+    ),
 }  # fmt: skip
 
 HEALTHY: dict[str, dict[str, Any]] = {

@@ -145,6 +145,8 @@ class Inputs:
     mask: Array
     blind: bool
     """Whether padding held numbers that nothing can be computed from."""
+    entropy: Array | None = None
+    """As recorded: NaN where it is."""
 
 
 def inputs(step: StepSeen) -> Inputs | None:
@@ -161,7 +163,7 @@ def inputs(step: StepSeen) -> Inputs | None:
     blind = not all(np.isfinite(a).all() for a in arrays)
     new, old, adv = (np.where(np.isfinite(a), a, 0.0) for a in (new, old, adv))
     ref = None if ref is None else np.where(np.isfinite(ref), ref, 0.0)
-    return Inputs(new, old, ref, adv, mask.astype(float), blind)
+    return Inputs(new, old, ref, adv, mask.astype(float), blind, step.get("entropy"))
 
 
 @dataclass(frozen=True, slots=True)

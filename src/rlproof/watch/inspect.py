@@ -14,7 +14,7 @@ from rlproof.watch.dump import MOST, DumpStep
 from rlproof.watch.facts import Facts
 from rlproof.watch.readers.items import Item, MetricsRow, RecordedStep, Sample, Source, Unread
 from rlproof.watch.row import Row, Translator
-from rlproof.watch.rules.model import Alarm, Rule, Speaking, Watcher
+from rlproof.watch.rules.model import Alarm, Excusing, Rule, Speaking, Watcher
 from rlproof.watch.rules.registry import rules
 from rlproof.watch.seen import IDS, StepSeen, unpack
 from rlproof.watch.vocabulary import Reading
@@ -192,6 +192,13 @@ class Inspector:
                 lacking.setdefault(", ".join(missing), []).append(code)
         for missing_here, codes in lacking.items():
             yield ", ".join(codes), f"not in the file: {missing_here}"
+        excuses: dict[str, list[str]] = {}
+        for code, (_, watcher) in self._watchers.items():
+            if isinstance(watcher, Excusing):
+                for reason in watcher.skipped():
+                    excuses.setdefault(reason, []).append(code)
+        for reason, codes in excuses.items():
+            yield ", ".join(codes), reason
         if self._unread_count:
             more = self._unread_count - len(self._unread)
             tail = f", and {more} more" if more > 0 else ""

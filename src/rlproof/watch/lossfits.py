@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rlproof.watch.advantagefit import MANY, SPARSE
 from rlproof.watch.facts import Facts
 from rlproof.watch.lossfit import LossFit
-from rlproof.watch.pointfit import PointFit
+from rlproof.watch.pointfit import Named, PointFit
 from rlproof.watch.seen import StepSeen
 
 
@@ -21,6 +21,28 @@ class LossFits:
     points: PointFit
     count: int = 0
     """Records so far."""
+    uneven: bool = False
+    """Whether completions differ in length: otherwise a mean is a constant's division, too."""
+
+    def named(self) -> list[Named]:
+        """Published objectives that give the losses, with a bonus of another weight perhaps."""
+        return self.points.named(self.coordinates.batches)
+
+    def as_declared(self) -> bool:
+        """Whether one of them has the declared weight of a bonus, or none is declared."""
+        c = self.facts.entropy_coefficient
+        if c is None or self.points.names():
+            return bool(self.named())
+        return any(abs(one.coefficient - c) <= 1e-2 * abs(c) for one in self.named() if one.bonus)
+
+    def left_out(self) -> str:
+        """Why losses are not compared, or nothing."""
+        count = self.coordinates.left_out
+        c = self.facts.entropy_coefficient
+        return "" if not count else (
+            f"the entropy is missing beside {count} recorded losses that hold a bonus of {c:g} "
+            "of it, so that they can't be compared: record entropy="
+        )  # fmt: skip
 
 
 def of_run(step: StepSeen, facts: Facts) -> LossFits:
@@ -33,6 +55,12 @@ def of_run(step: StepSeen, facts: Facts) -> LossFits:
         step.shared["losses seen"] = step
         fits.count += 1
         if fits.count <= MANY or fits.count % SPARSE == 0:
+            fits.uneven |= _uneven(step)
             fits.coordinates.see(step)
             fits.points.see(step)
     return fits
+
+
+def _uneven(step: StepSeen) -> bool:
+    lengths = step.lengths
+    return lengths is not None and len(lengths) > 0 and bool((lengths != lengths[0]).any())

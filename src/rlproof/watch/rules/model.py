@@ -50,6 +50,15 @@ class Speaking(Protocol):
         ...
 
 
+@runtime_checkable
+class Excusing(Protocol):
+    """A watcher that can find out that what it needs is not there, though its `needs` are."""
+
+    def skipped(self) -> Iterator[str]:
+        """Why something was not checked."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule. Its page lives beside it, in `<code>.md`."""
