@@ -48,10 +48,13 @@ class LossFits:
 def of_run(step: StepSeen, facts: Facts) -> LossFits:
     """The fits over all steps of this one's run, this one included."""
     fits: LossFits | None = step.shared.get("losses")
+    without = step.get("new_logps") is None  # a rollout alone, whose facts may be fewer
     if fits is None:
         known = facts.over(step.declared)
-        fits = step.shared["losses"] = LossFits(known, LossFit(known), PointFit(known))
-    if step.shared.get("losses seen") is not step:
+        fits = LossFits(known, LossFit(known), PointFit(known))
+        if not without:
+            step.shared["losses"] = fits
+    if not without and step.shared.get("losses seen") is not step:
         step.shared["losses seen"] = step
         fits.count += 1
         if fits.count <= MANY or fits.count % SPARSE == 0:
