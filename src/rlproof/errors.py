@@ -25,6 +25,10 @@ class SandboxError(RlproofError):
     """The child process that runs the script's functions could not be used at all."""
 
 
+class RolloutError(RlproofError):
+    """Completions can't be sampled: a prompt, the model, its server or an environment."""
+
+
 class NothingToCheckError(RlproofError):
     """Nothing recognisable was found: never reported as clean."""
 
