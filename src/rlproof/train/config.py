@@ -228,7 +228,7 @@ class TrainConfig:
         for name, table in sections.items():
             now = getattr(self, name)
             plain = isinstance(now, Mapping)
-            values[name] = {**now, **table} if plain else changed(now, table, name)
+            values[name] = _merged(now, table) if plain else changed(now, table, name)
         return replace(self, **values)
 
     def resolved(self) -> Objective:
@@ -326,6 +326,15 @@ def beside(config: TrainConfig, root: Path) -> TrainConfig:
         ),
         data=replace(data, path=there(data.path, True), dataset=there(data.dataset)),
     )
+
+
+def _merged(now: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with another one over it, tables in it alike."""
+    made = dict(now)
+    for key, value in table.items():
+        both = isinstance(value, Mapping) and isinstance(now.get(key), Mapping)
+        made[key] = _merged(now[key], value) if both else value
+    return made
 
 
 def _plain(value: Any) -> Any:
