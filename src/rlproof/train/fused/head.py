@@ -150,7 +150,7 @@ def _prepared(
         weight.detach().to(multiplied),
         None if bias is None else bias.detach(),
         temperature,
-        min(size, len(slots_N)),
+        max(1, min(size, len(slots_N))),
         narrow,
     )
     zeros = torch.zeros(mask.shape, dtype=matrix.buffer.dtype, device=hidden.device)
