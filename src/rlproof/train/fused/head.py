@@ -18,6 +18,7 @@ Shapes: B rows, T completion slots, H hidden, V vocabulary, N tokens that count.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -69,6 +70,7 @@ def fused_loss(
         ObjectiveError: the batch lacks what a coordinate is computed from.
     """
     check(hidden, weight, bias, tokens, batch)
+    batch = replace(batch, mask=batch.mask.to(hidden.device))
     needs, autocast = _needed(hidden, weight, bias), _autocast(hidden)
     with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
         work = _prepared(
@@ -108,8 +110,9 @@ def fused_log_probs(
     autocast = _autocast(hidden)
     with torch.autocast(hidden.device.type, enabled=False):
         work = _prepared(
-            hidden, weight, tokens, mask, bias, chunk_rows, temperature, entropy, autocast
-        )
+            hidden, weight, tokens, mask.to(hidden.device), bias, chunk_rows, temperature, entropy,
+            autocast,
+        )  # fmt: skip
         score_only(work)
     return work.logps, work.entropy
 
@@ -150,7 +153,7 @@ def _prepared(
         weight.detach().to(multiplied),
         None if bias is None else bias.detach(),
         temperature,
-        min(size, len(slots_N)),
+        max(1, min(size, len(slots_N))),
         narrow,
     )
     zeros = torch.zeros(mask.shape, dtype=matrix.buffer.dtype, device=hidden.device)

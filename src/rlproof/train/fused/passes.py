@@ -3,7 +3,8 @@
 One pass (6·N·H·V operations): logits of a chunk are made once; where an objective is token-local
 (`rlproof.train.fused.local`), the slope of each token is known at once, and the gradients are
 added up before the buffer is used again. Two passes (8·N·H·V at most): log-probs of all tokens,
-then the slopes from `rlproof.space`, then the logits again, of tokens with a gradient only.
+then the slopes from `rlproof.space`, then the logits again, of tokens with a gradient only; a
+batch that fits the buffer needs them once.
 
 Shapes: B rows, T slots, H hidden, V vocabulary, N tokens that count, C of a chunk, K of those
 with a gradient.
@@ -118,23 +119,37 @@ def one_pass(work: Work, local: Local) -> None:
 
 
 def two_passes(work: Work, objective: Objective, batch: FusedBatch) -> None:
-    """Log-probs first, then gradients, of any objective."""
-    score_only(work)
+    """Log-probs first, then gradients, of any objective.
+
+    The second pass starts with the last chunk, which is still in the buffer.
+    """
+    parts, scored = list(work.chunks()), None
+    for part in parts:
+        scored = work.score(part)
     slopes_BT, bonus_BT = slopes(objective, batch.space(work.logps, work.entropy))
-    found_N = slopes_BT.view(-1)[work.slots]
-    bonus_N = None if bonus_BT is None else bonus_BT.view(-1)[work.slots]
-    entropy_N = None if work.entropy is None else work.entropy.view(-1)[work.slots]
+
+    def of_tokens(values_BT: Tensor | None) -> Tensor | None:
+        return None if values_BT is None else values_BT.reshape(-1)[work.slots]
+
+    found_N, bonus_N, entropy_N = map(of_tokens, (slopes_BT, bonus_BT, work.entropy))
+    if scored is None or found_N is None:
+        return
+    last = parts[-1]
+    work.pull_back(
+        last, scored[0], scored[1], found_N[last], _cut(bonus_N, last), _cut(entropy_N, last)
+    )
     alive_N = found_N != 0 if bonus_N is None else (found_N != 0) | (bonus_N != 0)
-    kept = torch.nonzero(alive_N).reshape(-1)
+    kept = torch.nonzero(alive_N[: last.start]).reshape(-1)
     work.slots, work.tokens, found_N = work.slots[kept], work.tokens[kept], found_N[kept]
-    bonus_N = None if bonus_N is None else bonus_N[kept]
-    entropy_N = None if entropy_N is None else entropy_N[kept]
+    bonus_N, entropy_N = _cut(bonus_N, kept), _cut(entropy_N, kept)
     for part in work.chunks():
         h_CH = work.rows(work.slots[part])
         p_CV = work.matrix.probabilities(h_CH)
-        bonus_C = None if bonus_N is None else bonus_N[part]
-        entropy_C = None if entropy_N is None else entropy_N[part]
-        work.pull_back(part, h_CH, p_CV, found_N[part], bonus_C, entropy_C)
+        work.pull_back(part, h_CH, p_CV, found_N[part], _cut(bonus_N, part), _cut(entropy_N, part))
+
+
+def _cut(values_N: Tensor | None, part: slice | Tensor) -> Tensor | None:
+    return None if values_N is None else values_N[part]
 
 
 def slopes(objective: Objective, batch: Batch) -> tuple[Tensor, Tensor | None]:

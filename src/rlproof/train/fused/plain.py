@@ -43,7 +43,7 @@ def plain_loss(
         ObjectiveError: the batch lacks what a coordinate is computed from.
     """
     check_batch(tokens_BT, batch, *hidden_BTH.shape[:2])
-    slots_N, width = counted(batch.mask), tokens_BT.shape[1]
+    slots_N, width = counted(batch.mask.to(hidden_BTH.device)), tokens_BT.shape[1]
     h_NH = hidden_BTH[slots_N // width, slots_N % width]
     return _of_rows(logits_of(h_NH[None])[0], slots_N, tokens_BT, batch, objective, entropy)
 
@@ -61,7 +61,7 @@ def logits_loss(
     Other arguments and errors as in `plain_loss`.
     """
     check_batch(tokens_BT, batch, *logits_BTV.shape[:2])
-    slots_N, width = counted(batch.mask), tokens_BT.shape[1]
+    slots_N, width = counted(batch.mask.to(logits_BTV.device)), tokens_BT.shape[1]
     rows_NV = logits_BTV[slots_N // width, slots_N % width]
     return _of_rows(rows_NV, slots_N, tokens_BT, batch, objective, entropy)
 
