@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from rlproof.train import checkpoint
-from tests.support import tiny_lm
+from tests.support import tiny_policy
 from tests.train.test_checkpoint import logged, trainer
 
 STEPS = 12
@@ -68,7 +68,7 @@ def final(folder: Path) -> dict[str, object]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     place, seed = Path(sys.argv[1]), int(sys.argv[2])
-    assert tiny_lm.PROMPTS
+    assert tiny_policy.PROMPTS
     began = time.monotonic()
     run(place / "whole")
     count = run(place / "killed", random.Random(seed), 0.7 * (time.monotonic() - began))

@@ -1,55 +1,50 @@
-"""Language models small enough for a test: random weights, a byte-level tokenizer, no network."""
+"""Small random language models of several architectures, made from a configuration."""
 
 from __future__ import annotations
 
 from typing import Any
 
-CHARS = "0123456789+=ab"
+VOCABULARY, CONTEXT = 211, 64
+_LLAMA = {
+    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": CONTEXT,
+}  # fmt: skip
+_GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT}
+_NONE = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", _LLAMA),
+    "llama-tied": ("llama", {**_LLAMA, "tie_word_embeddings": True}),
+    "qwen2": ("qwen2", _LLAMA),
+    "qwen3": ("qwen3", _LLAMA),
+    "gpt2": ("gpt2", _GPT2),
+    "gemma3": ("gemma3_text", {**_LLAMA, "sliding_window": 6}),
+    "mistral-sliding": ("mistral", {**_LLAMA, "sliding_window": 6}),
+    "mamba": ("mamba", {"hidden_size": 32, "num_hidden_layers": 2}),
+}
 
 
-def tokenizer(chars: str | None = CHARS) -> Any:
-    """Bytes as tokens, or just some characters, with an end and a padding token."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
+def tiny_lm(name: str = "llama", seed: int = 0, std: float = 0.15, **settings: Any) -> Any:
+    """A causal language model with normal weights, so that its logits differ clearly."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if chars is None else list(chars)
-    vocabulary = {"<pad>": 0, "<end>": 1, **{c: n + 2 for n, c in enumerate(alphabet)}}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    made.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>", pad_token="<pad>")
-
-
-def llama(vocabulary: int = len(CHARS) + 2, width: int = 16, **settings: Any) -> dict[str, Any]:
-    """The settings of a Llama of two layers."""
-    return {
-        "model_type": "llama", "vocab_size": vocabulary, "hidden_size": width,
-        "intermediate_size": 2 * width, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "num_key_value_heads": 2, "max_position_embeddings": 64, "pad_token_id": 0,
-        "bos_token_id": None, "eos_token_id": 1, **settings,
-    }  # fmt: skip
+    kind, base = KINDS[name]
+    config = AutoConfig.for_model(kind, vocab_size=VOCABULARY, **{**_NONE, **base, **settings})
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(config)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=std)
+    return model.eval()
 
 
-def gpt2(vocabulary: int = len(CHARS) + 2, width: int = 16) -> dict[str, Any]:
-    """The settings of a GPT-2 of two layers, with tied embeddings and dropout."""
-    return {
-        "model_type": "gpt2", "vocab_size": vocabulary, "n_embd": width, "n_layer": 2, "n_head": 2,
-        "n_positions": 64, "bos_token_id": 1, "eos_token_id": 1, "resid_pdrop": 0.1,
-    }  # fmt: skip
+def trained_logps(model: Any, batch: Any, temperature: float = 1.0) -> Any:
+    """Log-probs (B, T) of the completions by one forward over prompt and completion."""
+    import torch
 
-
-def model(settings: dict[str, Any] | None = None, seed: int = 0) -> Any:
-    """Fresh random weights."""
-    from rlproof.train.config import Model
-    from rlproof.train.policy import load_model
-
-    return load_model(Model(config=settings or llama()), seed)
-
-
-def share_of_a(completions: list[Any], **_: Any) -> list[float]:
-    """The share of the letter a: what a model can learn in a few steps."""
-    texts = [c if isinstance(c, str) else c[0]["content"] for c in completions]
-    return [text.count("a") / max(len(text), 1) for text in texts]
-
-
-PROMPTS = [{"prompt": f"{n}+{n}=", "answer": str(2 * n)} for n in range(8)]
+    with torch.no_grad():
+        logits = model(
+            input_ids=batch.ids, attention_mask=batch.attention, position_ids=batch.positions
+        ).logits
+    slots = logits[:, batch.prompts.shape[1] - 1 : -1].float() / temperature
+    return slots.log_softmax(-1).gather(-1, batch.tokens[..., None])[..., 0]

@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 
 from rlproof.errors import CheckpointError, ConfigError, TrainError  # noqa: E402
 from rlproof.train import Trainer, TrainConfig, atomic, checkpoint  # noqa: E402
-from tests.support import tiny_lm  # noqa: E402
+from tests.support import tiny_policy  # noqa: E402
 
 
 def drawn(completions: list[str], **_: Any) -> list[float]:
@@ -43,8 +43,8 @@ def config(folder: Path, **sections: Any) -> TrainConfig:
 
 def trainer(folder: Path, resume: bool = False, **sections: Any) -> Trainer:
     return Trainer(
-        config(folder, **sections), rewards=[drawn], prompts=tiny_lm.PROMPTS, resume=resume,
-        model=tiny_lm.model(), tokenizer=tiny_lm.tokenizer(),
+        config(folder, **sections), rewards=[drawn], prompts=tiny_policy.PROMPTS, resume=resume,
+        model=tiny_policy.model(), tokenizer=tiny_policy.tokenizer(),
     )  # fmt: skip
 
 
@@ -251,6 +251,6 @@ def test_other_settings_are_refused(whole):
 def test_another_model_is_refused(whole):
     with pytest.raises(CheckpointError, match="of another model"):
         Trainer(
-            config(whole[1]), rewards=[drawn], prompts=tiny_lm.PROMPTS, resume=True,
-            model=tiny_lm.model(tiny_lm.llama(width=32)), tokenizer=tiny_lm.tokenizer(),
+            config(whole[1]), rewards=[drawn], prompts=tiny_policy.PROMPTS, resume=True,
+            model=tiny_policy.model(tiny_policy.llama(width=32)), tokenizer=tiny_policy.tokenizer(),
         )  # fmt: skip

@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 from rlproof.errors import DataError  # noqa: E402
 from rlproof.train.config import Data  # noqa: E402
 from rlproof.train.data import prompts_of, rows_of  # noqa: E402
-from tests.support import tiny_lm  # noqa: E402
+from tests.support import tiny_policy  # noqa: E402
 
 ROWS = [{"prompt": f"{n}+{n}=", "answer": 2 * n} for n in range(5)]
 TEMPLATE = (
@@ -20,7 +20,7 @@ TEMPLATE = (
 
 
 def made(rows, room=None, **data):
-    return prompts_of(rows, Data(**data), tiny_lm.tokenizer(), room, seed=3)
+    return prompts_of(rows, Data(**data), tiny_policy.tokenizer(), room, seed=3)
 
 
 def test_every_pass_has_every_prompt_once_in_another_order():
@@ -43,11 +43,11 @@ def test_without_shuffling_the_order_is_that_of_the_file():
 def test_the_other_columns_are_kept():
     prompt = made(ROWS).rows[2]
     assert dict(prompt.columns) == {"answer": 4}
-    assert prompt.ids == tiny_lm.tokenizer()("2+2=")["input_ids"]
+    assert prompt.ids == tiny_policy.tokenizer()("2+2=")["input_ids"]
 
 
 def test_messages_go_through_the_chat_template():
-    tokenizer = tiny_lm.tokenizer()
+    tokenizer = tiny_policy.tokenizer()
     tokenizer.chat_template = TEMPLATE
     rows = [{"prompt": [{"role": "user", "content": "2+2"}]}]
     prompt = prompts_of(rows, Data(), tokenizer, None, 0).rows[0]

@@ -19,7 +19,7 @@ from rlproof.train.distributed import Ranks  # noqa: E402
 from rlproof.train.prepare import Step, advantages_of, counted  # noqa: E402
 from rlproof.train.rollout.batch import RolloutBatch  # noqa: E402
 from rlproof.train.step import Updater  # noqa: E402
-from tests.support import tiny_lm  # noqa: E402
+from tests.support import tiny_policy  # noqa: E402
 
 GROUP, PROMPTS, WIDTH = 4, 4, 6
 ROWS = GROUP * PROMPTS
@@ -34,7 +34,7 @@ def config(micro: int | None = None, **objective: Any) -> TrainConfig:
 
 
 def updater(how: TrainConfig, objective: Objective, settings: Any = None) -> Updater:
-    made = policy.made(how, tiny_lm.model(settings), tiny_lm.tokenizer())
+    made = policy.made(how, tiny_policy.model(settings), tiny_policy.tokenizer())
     made.model.double()
     parameters = made.trained()
     return Updater(made, objective, how, Ranks(), optimizer.made(parameters, how.optimizer))
@@ -45,7 +45,7 @@ def step(objective: Objective, seed: int = 0) -> Step:
     draw = torch.Generator().manual_seed(seed)
 
     def ids(width: int) -> Any:
-        return torch.randint(2, len(tiny_lm.CHARS) + 2, (ROWS, width), generator=draw)
+        return torch.randint(2, len(tiny_policy.CHARS) + 2, (ROWS, width), generator=draw)
 
     slots = torch.arange(WIDTH)
     lengths = torch.randint(1, WIDTH + 1, (ROWS, 1), generator=draw)
@@ -151,7 +151,7 @@ def test_single_precision_is_cut_alike():
 def test_tied_embeddings_and_a_temperature():
     objective = OBJECTIVES["dapo"].objective.but(temperature=0.7)
     data = step(objective)
-    one = updater(config(), objective, tiny_lm.gpt2())
+    one = updater(config(), objective, tiny_policy.gpt2())
     _, expected = plain(one, objective, data)
     one.gradient(data)
     assert difference(gradients(one), expected) < 1e-6

@@ -71,6 +71,10 @@ class RolloutBatch:
         """The same on another device."""
         return self._with({name: tensor.to(device) for name, tensor in self._tensors().items()})
 
+    def at(self, version: int | None) -> RolloutBatch:
+        """The same, sampled after this many updates."""
+        return RolloutBatch(**self._tensors(), version=version)
+
     def _tensors(self) -> dict[str, Tensor]:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "version"}
 
