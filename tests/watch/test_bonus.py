@@ -200,3 +200,20 @@ def test_a_divergence_of_the_wrong_sign_still_is(tmp_path, monkeypatch):
     monkeypatch.setattr(recorded, "ROWS", 128)
     path = with_bonus(tmp_path / "a.jsonl", FAULTY["KLD001"], 0.0, entropy=False, widths=(64,))
     assert blamed(path) == {"KLD001"}
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, 1e300, -1e300])
+@pytest.mark.parametrize("fact", ["0.01", "nan"])
+def test_an_entropy_that_is_none_is_left_out(tmp_path, monkeypatch, odd, fact):
+    made = recorded.arrays
+
+    def arrays(*args, **more):
+        given = made(*args, **more)
+        given["entropy"][0, 0] = odd
+        return given
+
+    monkeypatch.setattr(recorded, "arrays", arrays)
+    path = record(tmp_path / "a.jsonl", lambda a: answer(a, {}).value - 0.01, entropy=True)
+    shown = inspect_path(path, (f"entropy_coefficient={fact}", "accumulation=2"))
+    assert of_loss(shown) == []
+    assert [why for _, why in shown.skipped if "can't be compared" in why]

@@ -146,7 +146,7 @@ class Inputs:
     blind: bool
     """Whether padding held numbers that nothing can be computed from."""
     entropy: Array | None = None
-    """As recorded: NaN where it is."""
+    """As recorded, padding too; None where a real token has none, or one beyond all measure."""
 
 
 def inputs(step: StepSeen) -> Inputs | None:
@@ -163,7 +163,10 @@ def inputs(step: StepSeen) -> Inputs | None:
     blind = not all(np.isfinite(a).all() for a in arrays)
     new, old, adv = (np.where(np.isfinite(a), a, 0.0) for a in (new, old, adv))
     ref = None if ref is None else np.where(np.isfinite(ref), ref, 0.0)
-    return Inputs(new, old, ref, adv, mask.astype(float), blind, step.get("entropy"))
+    entropy = step.get("entropy")
+    if entropy is not None and not (np.abs(entropy[mask]) < 1e100).all():
+        entropy = None
+    return Inputs(new, old, ref, adv, mask.astype(float), blind, entropy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,12 @@ class _Point:
     hh: Array
     """Sums over what is left and the entropy: (F,), (F, K), (F, K)."""
 
+    def after(self, other: _Point) -> _Point:
+        """Both steps together."""
+        with np.errstate(all="ignore"):  # what is infinite at one step stays out
+            off = np.maximum(self.off, other.off)
+            return _Point(off, self.rr + other.rr, self.rh + other.rh, self.hh + other.hh)
+
 
 @dataclass
 class PointFit:
@@ -84,9 +90,7 @@ class PointFit:
             found = seen.asked(declared(published.objective, self.facts))
             before = self._points.get(name)
             if before is not None:
-                np.maximum(before.off, found.off, out=found.off)
-                for sums in ("rr", "rh", "hh"):
-                    getattr(found, sums).__iadd__(getattr(before, sums))
+                found = found.after(before)
             self._points[name] = found
 
     def names(self) -> list[str]:
