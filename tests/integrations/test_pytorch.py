@@ -158,6 +158,18 @@ def test_accumulated_parts_are_numbered_and_named(path):
     assert "grpo" in shown.said[0]
 
 
+def test_a_declared_accumulation_stays_in_loss_and_gradient(path):
+    """A quarter of the loss and of its gradient, which is 1 a slot."""
+    new = torch.full((2, 3), -1.0, requires_grad=True) * 1.0
+    loss = new.sum()
+    with Recording(path, facts={"accumulation": 4}) as recording:
+        recording.step(0, new_logps=new, loss=loss)
+        (loss / 4).backward()
+    (found,) = records(path)
+    assert (found.loss, found.scale) == (-1.5, None)
+    assert array(found, "grad").flatten().tolist() == [0.25] * 6
+
+
 def test_bfloat16_is_recorded_and_silent(path):
     with Recording(path, every=1, groups=GROUP) as recording:
         train(recording, dtype=torch.bfloat16)

@@ -10,8 +10,9 @@
             loss.backward()
 
 A tensor hook on `new_logps` reads ∂loss/∂new_logps, and one on `loss` the factor that it is
-differentiated with: the 1/n of an accumulation, the 2¹⁶ of a gradient scaler. Hooks return
-nothing, so no gradient changes. Values are copied when they are handed over, and only on the
+differentiated with: the 1/n of an accumulation, the 2¹⁶ of a gradient scaler. It is recorded
+beside loss and gradient, which are without it, unless `facts={"accumulation": n}` declares that it
+is to be judged. Hooks return nothing, so no gradient changes. Values are copied when they are handed over, and only on the
 steps that are recorded; no graph is kept.
 Shapes: B rows, T slots.
 """
@@ -184,22 +185,26 @@ class Capture:
         if recorder is None or not given:
             return
         try:
-            given |= self._differentiated("new_logps" in given)
+            given |= self._differentiated(given)
         except Exception as error:
             recorder.warn(f"{type(error).__name__}: {error}")
         self._grad = self._scale = None
         recorder.record(step=self._step, **given)
 
-    def _differentiated(self, expected: bool) -> dict[str, Any]:
-        """The gradient without the scale, and the scale."""
+    def _differentiated(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The gradient and the scale, which is taken out of it, or put into the loss too."""
         found: dict[str, Any] = {}
         scale = None if self._scale is None else float(self._scale)
+        declared = "accumulation" in (given.get("facts") or {})
+        if scale is not None and declared:
+            # Whether it is divided once is the question then: loss and gradient keep the scale.
+            return {"loss": float(given["loss"]) * scale, "grad": self._grad}
         if scale is not None:
             found["scale"] = scale
         if self._grad is not None:
             usable = scale is not None and math.isfinite(scale) and scale not in (0.0, 1.0)
             found["grad"] = self._grad.double() / scale if usable else self._grad
-        elif scale is not None and expected:
+        elif scale is not None and "new_logps" in given:
             # Zeros would accuse a loop that handed over a copy of what its loss is computed from.
             found["problems"] = ("grad: backward did not pass through new_logps",)
         return found
