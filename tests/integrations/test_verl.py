@@ -1,6 +1,7 @@
 """verl itself trains a tiny model on CPU, with and without recording.
 
-Runs where verl is installed: `pip install verl==0.9.1 uvicorn fastapi cachetools`. Its worker,
+Runs where verl is installed: `pip install verl==0.9.1 orjson psutil pyzmq uvicorn fastapi
+cachetools` beside rlproof. Its worker,
 FSDP engine, `ppo_loss` and optimizer are verl's own; what needs an accelerator is a platform of
 `verl_on_cpu/`, by verl's registry of platforms. No sampler: completions are drawn evenly.
 """

@@ -12,8 +12,8 @@
 A tensor hook on `new_logps` reads ∂loss/∂new_logps, and one on `loss` the factor that it is
 differentiated with: the 1/n of an accumulation, the 2¹⁶ of a gradient scaler. It is recorded
 beside loss and gradient, which are without it, unless `facts={"accumulation": n}` declares that it
-is to be judged. Hooks return nothing, so no gradient changes. Values are copied when they are handed over, and only on the
-steps that are recorded; no graph is kept.
+is to be judged. Hooks return nothing, so no gradient changes. Values are copied when they are
+handed over, and only on the steps that are recorded; no graph is kept.
 Shapes: B rows, T slots.
 """
 
