@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from rlproof.integrations import openrlhf as hooks
+from rlproof.integrations.openrlhf.processes import Importer
 from rlproof.watch.command import inspect_path
 from rlproof.watch.schema import StepRecord, decode
 from tests.conformance.batches import Batch, random_batch
@@ -285,7 +286,7 @@ def test_modules_are_changed_when_they_are_imported(
     (tmp_path / "imported_later.py").write_text("value = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     changed: list[Any] = []
-    importer = hooks._Importer({"imported_later": changed.append})
+    importer = Importer({"imported_later": changed.append})
     monkeypatch.setattr(sys, "meta_path", [importer, *sys.meta_path])
     module = importlib.import_module("imported_later")
     assert changed == [module]
