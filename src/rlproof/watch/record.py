@@ -82,7 +82,7 @@ class Recorder:
         try:
             return self._append(encode(_made(step, values, self.rank, self.max_slots)))
         except Exception as error:  # a recorder must not end a run that took days
-            self._warn(f"{type(error).__name__}: {error}")
+            self.warn(f"{type(error).__name__}: {error}")
             return False
 
     def _append(self, line: bytes) -> bool:
@@ -95,12 +95,13 @@ class Recorder:
                 atexit.unregister(self.close)
                 atexit.register(self.close)
             if self._journal.size + len(line) > self.max_bytes:
-                self._warn(f"{self.path} has reached {self.max_bytes} bytes: no more is recorded")
+                self.warn(f"{self.path} has reached {self.max_bytes} bytes: no more is recorded")
                 return False
             self._journal.append(line)
             return True
 
-    def _warn(self, text: str) -> None:
+    def warn(self, text: str) -> None:
+        """A RuntimeWarning, the first time: a record is missing, and the run goes on."""
         if not self._warned:
             self._warned = True
             warnings.warn(f"rlproof.record: {text}", RuntimeWarning, stacklevel=4)
@@ -179,15 +180,8 @@ def record(
     Raises:
         ConfigError: `every`, or RLPROOF_EVERY, is no whole number from 1 on.
     """
-    target = path if path is not None else os.environ.get("RLPROOF_RECORD")
-    if not target:
-        return False
-    interval = every if every is not None else _every()
-    key = (os.fspath(target), interval)
-    recorder = _recorders.get(key)
-    if recorder is None:
-        recorder = _recorders[key] = Recorder(target, every=interval)
-    if not recorder.due(step):
+    recorder = recorder_of(path, every)
+    if recorder is None or not recorder.due(step):
         return False
     return recorder.record(
         step=step, rewards=rewards, groups=groups, advantages=advantages, new_logps=new_logps,
@@ -198,7 +192,30 @@ def record(
     )  # fmt: skip
 
 
-def _every() -> int:
+def recorder_of(
+    path: str | os.PathLike[str] | None = None, every: int | None = None
+) -> Recorder | None:
+    """The recorder of a file, one for all who write to it; None where no file is named.
+
+    Raises:
+        ConfigError: `every`, or RLPROOF_EVERY, is no whole number from 1 on.
+    """
+    target = path if path is not None else os.environ.get("RLPROOF_RECORD")
+    if not target:
+        return None
+    interval = every if every is not None else every_of_environment()
+    key = (os.fspath(target), interval)
+    if key not in _recorders:
+        _recorders[key] = Recorder(target, every=interval)
+    return _recorders[key]
+
+
+def every_of_environment() -> int:
+    """RLPROOF_EVERY, or 20.
+
+    Raises:
+        ConfigError: it is no whole number from 1 on.
+    """
     text = os.environ.get("RLPROOF_EVERY", str(EVERY))
     if not text.isdigit() or int(text) < 1:
         raise ConfigError(f"RLPROOF_EVERY is {text!r}, expected a whole number from 1 on")
@@ -212,7 +229,8 @@ def _made(step: int, values: dict[str, Any], rank: int | None, max_slots: int) -
     if objective := given.pop("objective", None):
         facts["objective"] = objective
     update, groups = given.pop("update", None), given.pop("groups", None)
-    problems: list[str] = []
+    micro_batch = given.pop("micro_batch", None)
+    problems: list[str] = list(given.pop("problems", ()))
     scalars = _scalars(given, problems)
     total, kept = _kept_rows(given, groups, max_slots)
     arrays = _arrays(given, kept, problems)
@@ -220,16 +238,16 @@ def _made(step: int, values: dict[str, Any], rank: int | None, max_slots: int) -
     if groups is not None and size is None:
         arrays["groups"] = pack_groups(groups, kept)
     return StepRecord(
-        rlproof=VERSION, step=int(step), update=update, rank=rank, arrays=arrays,
-        group_size=size, rows=None if kept is None else total, facts=facts,
+        rlproof=VERSION, step=int(step), update=update, micro_batch=micro_batch, rank=rank,
+        arrays=arrays, group_size=size, rows=None if kept is None else total, facts=facts,
         problems=tuple(problems), **scalars,
     )  # fmt: skip
 
 
 def _scalars(given: dict[str, Any], problems: list[str]) -> dict[str, float | str]:
-    """The loss and the gradient's norm, taken out of `given`."""
+    """The loss, its scale and the gradient's norm, taken out of `given`."""
     found: dict[str, float | str] = {}
-    for name, key in (("loss", "loss"), ("grad", "grad_norm")):
+    for name, key in (("loss", "loss"), ("scale", "scale"), ("grad", "grad_norm")):
         if name not in given or (name == "grad" and len(getattr(given[name], "shape", ())) > 0):
             continue
         if isinstance(given[name], list | tuple):

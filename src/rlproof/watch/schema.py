@@ -22,11 +22,16 @@ class StepRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     step: int
     update: int | None = None
     """How many updates this batch has seen before: 0 for the first."""
+    micro_batch: int | None = None
+    """Which part of one accumulated update this is, from 0."""
     rank: int | None = None
     arrays: dict[str, Packed] = {}
     group_size: int | None = None
     loss: float | str | None = None
     """A word, "nan" or "inf", where it is not finite: JSON has no such number."""
+    scale: float | str | None = None
+    """d(what was differentiated)/d loss: an accumulation's 1/n, a scaler's 2¹⁶. `loss` and the
+    array `grad` are without it."""
     grad_norm: float | str | None = None
     rows: int | None = None
     """Rows of the batch, where only the first whole groups of them were kept."""
