@@ -1,6 +1,6 @@
 """`rlproof inspect` for rollout dumps beyond one machine: on Ray Data, and on Spark.
 
-Three stages. Where the rows lie, each becomes six numbers, so that no text travels; these are
+Three stages. Where the rows lie, each becomes eight numbers, so that no text travels; these are
 brought together by step; each partition becomes a `Partial`, and `combine` judges them all, where
 the function was called. What must hold for the report to be that of one pass is in
 `rlproof.watch.partial`. Workers need rlproof and pyarrow installed.
@@ -59,7 +59,8 @@ def inspect_ray(
     numbers = dataset.map_batches(
         _compact, batch_format="pyarrow", fn_kwargs={"partitions": partitions}
     )
-    found = numbers.groupby("part").map_groups(_partial, batch_format="pyarrow")
+    grouped = numbers.groupby("part", num_partitions=partitions)
+    found = grouped.map_groups(_partial, batch_format="pyarrow")
     return combine(_partials(row["partial"] for row in found.iter_rows()), facts, path)
 
 
@@ -103,7 +104,7 @@ def _positive(partitions: int) -> None:
 
 
 def _compact(rows: pa.Table | pa.RecordBatch, partitions: int) -> pa.Table:
-    """Six numbers a row, the partition of its step, and its place in the dump where it has one."""
+    """Of each row its step, the partition of that, its place where it has one, and five numbers."""
     import pyarrow as pa
 
     columns: dict[str, list[Any]] = {name: [] for name, _ in _FIELDS}
