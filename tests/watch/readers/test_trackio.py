@@ -200,8 +200,16 @@ def test_other_logs_in_the_folder_are_read_as_before(tmp_path):
     (tmp_path / "tiny_system.parquet").write_bytes(b"trackio's own export")
     assert rewards(tmp_path) == SECOND
     (tmp_path / "tiny_system.parquet").unlink()
+    (tmp_path / "folder.db").mkdir()
     (tmp_path / "a.jsonl").write_text('{"step": 1, "reward": 3}\n')
     assert MetricsRow(1, {"step": 1, "reward": 3}, 1) in items(tmp_path)
+
+
+def test_the_state_of_the_trainer_beside_a_project_is_read_as_before(tmp_path):
+    by_hand(tmp_path / "tiny.db", **runs())
+    (tmp_path / "trainer_state.json").write_text('{"log_history": [{"step": 1, "reward": 3}]}')
+    assert rewards(tmp_path) == [(1, 3)]
+    assert rewards(f"{tmp_path}#first") == FIRST
 
 
 def test_no_such_run(tmp_path):

@@ -80,14 +80,8 @@ def _is_sqlite(path: str) -> bool:
 
 
 def _of_folder(path: str, wait: Wait | None, run: str | None = None) -> Source:
-    projects = trackio.stores(path)
-    if projects and not _others(path, projects):
-        if len(projects) > 1:
-            listed = ", ".join(os.path.basename(project) for project in projects)
-            raise ConfigError(f"{path}: {len(projects)} trackio projects; name one of {listed}")
-        return trackio.source(projects[0], run, wait)
     if run is not None:
-        raise ConfigError(f"{path}#{run}: no trackio project in this folder")
+        return _of_project(path, trackio.stores(path), run, wait)
     own = os.path.join(path, "trainer_state.json")
     if os.path.exists(own):
         return _of_file(own, wait)
@@ -95,6 +89,9 @@ def _of_folder(path: str, wait: Wait | None, run: str | None = None) -> Source:
                    key=_number)  # fmt: skip
     if saved:
         return _of_file(saved[-1], wait)  # the last one has the whole history
+    projects = trackio.stores(path)
+    if projects and not _others(path, projects):
+        return _of_project(path, projects, run, wait)
     if wait is not None:
         raise ConfigError(f"{path}: a folder can't be followed; name one file of lines")
     names = sorted(_known(path), key=lambda name: (_number(name), name))
@@ -116,6 +113,15 @@ def _known(path: str) -> Iterator[str]:
                 or "tfevents" in name
             ):
                 yield os.path.join(folder, name)
+
+
+def _of_project(path: str, projects: list[str], run: str | None, wait: Wait | None) -> Source:
+    if len(projects) == 1:
+        return trackio.source(projects[0], run, wait)
+    if not projects:
+        raise ConfigError(f"{path}#{run}: no trackio project in this folder")
+    names = ", ".join(os.path.basename(project) for project in projects)
+    raise ConfigError(f"{path}: {len(projects)} trackio projects; name one of {names}")
 
 
 def _others(path: str, projects: list[str]) -> list[str]:

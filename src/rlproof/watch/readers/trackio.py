@@ -44,7 +44,7 @@ def _is_store(path: str) -> bool:
     try:
         with closing(_connect(path, live=False)) as store:
             return _columns(store) >= _NEEDED
-    except (sqlite3.Error, ConfigError):
+    except (sqlite3.Error, ConfigError, OSError):
         return False
 
 
