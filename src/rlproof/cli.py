@@ -195,8 +195,9 @@ def inspect(
 ) -> None:
     """Judge a training run by its log, its recorded steps or a dump of its rollouts.
 
-    PATH is a log (JSON lines, CSV, printed output, trainer_state.json, TensorBoard, wandb), a file
-    that `rlproof.record` wrote, a rollout dump, or a folder of these.
+    PATH is a log (JSON lines, CSV, printed output, trainer_state.json, TensorBoard, wandb,
+    trackio's project.db or project.db#run), a file that `rlproof.record` wrote, a rollout dump, or
+    a folder of these.
     """
     from rlproof.watch.command import follow_path, inspect_path, render
 

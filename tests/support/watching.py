@@ -58,6 +58,9 @@ class Logbook:
             facts=self.facts,
         )  # fmt: skip
 
+    def watch(self, space):
+        """For a book that keeps more: the functions of a trainer, before it runs."""
+
     def close(self):
         self.recorder.close()
         self.log.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
@@ -66,9 +69,9 @@ class Logbook:
 FACTS = {"baseline": "group-mean", "scale": "population-std", "group_size": 8, "beta": 0.04}
 
 
-def tiny_run(folder, steps, seed, every=4, epochs=2, lr=2.0):
+def tiny_run(folder, steps, seed, every=4, epochs=2, lr=2.0, book=None):
     """`rlproof.tiny.train`, spelled out so that it can be logged: the same random numbers."""
-    book = Logbook(folder, every, FACTS)
+    book = book or Logbook(folder, every, FACTS)
     rng, prompts = random.Random(seed), (0, 1, 2, 3)
     theta = [[0.0] * tiny.VOCAB for _ in prompts]
     ref = [row[:] for row in theta]
@@ -97,9 +100,9 @@ def _entropy(row):
     return -sum(math.exp(x) * x for x in tiny.log_softmax(row))
 
 
-def broken_run(folder, source, steps, every=4, seed=0, **settings):
+def broken_run(folder, source, steps, every=4, seed=0, book=None, **settings):
     """A trainer of `trainers`, run with its functions watched. Returns the crash, or None."""
-    book = Logbook(folder, every, FACTS)
+    book = book or Logbook(folder, every, FACTS)
     space: dict = {"__name__": "trainer"}
     exec(compile(source, "trainer.py", "exec"), space)
     advantages, loss, clipped = (
@@ -129,6 +132,7 @@ def broken_run(folder, source, steps, every=4, seed=0, **settings):
     space |= {
         "group_advantages": group_advantages, "clip_fraction": clip_fraction, "grpo_loss": grpo_loss
     }  # fmt: skip
+    book.watch(space)
     try:
         space["train"](steps=steps, seed=seed, **settings)
     except ArithmeticError as error:

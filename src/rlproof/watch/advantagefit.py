@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,8 @@ from rlproof.space.advantages import Advantage, advantages
 from rlproof.watch.dump import DumpStep
 from rlproof.watch.facts import OWN_GROUP
 from rlproof.watch.seen import Array, StepSeen
+from rlproof.watch.signal import MANY, Rows, Signal, signal, unequal
 
-MANY = 64
-"""Steps that are all compared; of later ones every `SPARSE`-th: a run computes one thing."""
-SPARSE = 16
 TOLERANCE = 2e-3
 """Residual of a fit: an eps of 1e-4 at std 0.3 changes 3e-4."""
 _SCALES = ("population-std", "sample-std", "none", "batch-population-std", "batch-sample-std",
@@ -83,44 +80,35 @@ class AdvantageFit:
         """One recorded step with rewards, groups and one advantage a row."""
         rewards, adv, ids = step.rewards, step.row_advantages, step.group_ids
         if rewards is not None and adv is not None and ids is not None and step.whole:
-            self.compare(step.step, rewards, adv, ids, step.lengths)
+            found = signal(step.step, rewards, adv, ids, step.lengths)
+            if found is not None:
+                self.take(found)
 
-    def compare(
-        self, step: float, rewards: Array, adv: Array, ids: Any, lengths: Array | None
-    ) -> None:
-        """The rows of one step (N,)."""
-        if not len(rewards) or not (np.isfinite(rewards).all() and np.isfinite(adv).all()):
-            return
-        live = _unequal(rewards, ids)
-        if live.any() and len(np.unique(ids)) > 1 and np.abs(adv).max() > 0:
+    def take(self, found: Signal) -> None:
+        """What one step tells."""
+        if found.telling:
             self.steps += 1
-            if self.steps <= MANY or self.steps % SPARSE == 0:
-                self._narrow(rewards, adv, ids, live, lengths)
-            self.example = self.example or _example(step, rewards, adv, ids)
-        self._push(step, rewards, adv, live)
+            if found.rows is not None and (self.steps <= MANY or found.sampled):
+                self._narrow(found.rows)
+            if self.example is None and found.rows is not None:
+                self.example = _example(found.step, found.rows)
+        self.equal += found.equal
+        if found.pushed is not None and len(self.pushed) < 3:
+            self.pushed.append(found.pushed)
 
-    def _narrow(
-        self, rewards: Array, adv: Array, ids: Any, live: Array, lengths: Array | None
-    ) -> None:
+    def _narrow(self, rows: Rows) -> None:
         """Drop the formulas that do not give these advantages."""
         if self._worst is None or self._factors is None:
             self._worst = np.zeros(len(self._formulas))
             self._factors = np.full((len(self._formulas), 2), np.nan)
+        live = unequal(rows.rewards, rows.groups)
         for k, how in enumerate(self._formulas):
             if self._worst[k] > TOLERANCE:
                 continue
-            factor, residual = _fit(how, rewards, adv, ids, live, lengths)
+            factor, residual = _fit(how, rows, live)
             self._worst[k] = max(self._worst[k], residual)
             low, high = self._factors[k]
             self._factors[k] = np.fmin(low, factor), np.fmax(high, factor)
-
-    def _push(self, step: float, rewards: Array, adv: Array, live: Array) -> None:
-        """Rows of groups without a signal that are pushed all the same."""
-        self.equal += int((~live.astype(bool)).any())
-        dead = (live == 0) & (np.abs(adv) > 0.01)
-        if dead.any() and len(self.pushed) < 3:
-            i = int(np.flatnonzero(dead)[0])
-            self.pushed.append((step, float(rewards[i]), float(adv[i])))
 
     def made(self) -> list[Made]:
         """The formulas that give every recorded advantage, up to one factor."""
@@ -136,34 +124,24 @@ class AdvantageFit:
         return found
 
 
-def _example(step: float, rewards: Array, adv: Array, ids: Any) -> Example:
-    own = advantages(rewards, ids, Advantage())
-    far = np.zeros(int(ids.max()) + 1)
-    np.maximum.at(far, ids, np.abs(own - adv))
-    rows = np.flatnonzero(ids == int(far.argmax()))[:8]
-    columns = (rewards[rows], adv[rows], own[rows])
+def _example(step: float, of: Rows) -> Example:
+    own = advantages(of.rewards, of.groups, Advantage())
+    far = np.zeros(int(of.groups.max()) + 1)
+    np.maximum.at(far, of.groups, np.abs(own - of.advantages))
+    rows = np.flatnonzero(of.groups == int(far.argmax()))[:8]
+    columns = (of.rewards[rows], of.advantages[rows], own[rows])
     return Example(step, *([rounded(float(x), 4) for x in column] for column in columns))
 
 
-def _unequal(rewards: Array, ids: NDArray[np.int64]) -> Array:
-    """1 on rows whose group has unequal rewards (N,)."""
-    groups = int(ids.max()) + 1
-    low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
-    np.minimum.at(low, ids, rewards)
-    np.maximum.at(high, ids, rewards)
-    return (high > low)[ids].astype(float)
-
-
-def _fit(
-    how: Advantage, rewards: Array, adv: Array, ids: Any, live: Array, lengths: Array | None
-) -> tuple[float, float]:
+def _fit(how: Advantage, rows: Rows, live: Array) -> tuple[float, float]:
     """Factor and residual of one formula.
 
     A formula of the group alone is held to groups with a signal: what becomes of the others is
     judged by itself.
     """
+    adv = rows.advantages
     try:
-        model = advantages(rewards, ids, how, lengths)
+        model = advantages(rows.rewards, rows.groups, how, rows.lengths)
     except ValueError:
         return np.nan, np.inf
     if not Made(how, 1.0, 0.0).of_batch:
@@ -184,6 +162,6 @@ def of_run(step: StepSeen | DumpStep) -> AdvantageFit:
     step.shared["advantages seen"] = step
     if isinstance(step, StepSeen):
         fit.see(step)
-    elif step.rewards is not None and step.advantages is not None:
-        fit.compare(step.step, step.rewards, step.advantages, step.groups, None)
+    elif step.signal is not None:
+        fit.take(step.signal)
     return fit

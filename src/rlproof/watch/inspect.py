@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rlproof.errors import NothingToCheckError
 from rlproof.faults.model import Severity
-from rlproof.watch.dump import MOST, DumpStep
+from rlproof.watch.dump import MOST, DumpStep, dump_step
 from rlproof.watch.facts import Facts
 from rlproof.watch.readers.items import Item, MetricsRow, RecordedStep, Sample, Source, Unread
 from rlproof.watch.row import Row, Translator
@@ -87,6 +87,7 @@ class Inspector:
     _shared: dict[str, Any] = field(default_factory=dict)
     _recorded: set[str] = field(default_factory=set)
     _held: list[Sample] = field(default_factory=list)
+    _part: int = 0
 
     def __post_init__(self) -> None:
         self._translator = Translator(self.source.framework)
@@ -138,20 +139,27 @@ class Inspector:
 
     def _sample(self, sample: Sample) -> None:
         self.completions += 1
-        full = len(self._held) >= MOST
-        if self._held and (sample.step != self._held[0].step or full):
+        same = bool(self._held) and sample.step == self._held[0].step
+        if self._held and (not same or len(self._held) >= MOST):
             self._flush()
+            self._part = self._part + 1 if same else 0
         self._held.append(sample)
 
     def _flush(self) -> None:
         """The completions of the step that has ended."""
-        if not self._held:
-            return
-        step = DumpStep(self._held[0].step or 0.0, tuple(self._held), self._shared)
-        self._held = []
-        self._show("dump", step)
-        if values := step.metrics():
-            self._show("log", _derived(step.step, values, "of the dump"))
+        if self._held:
+            held, self._held = self._held, []
+            self._gathered(dump_step(held, self._part))
+
+    def gathered(self, step: DumpStep) -> None:
+        """The completions of a step, put together elsewhere."""
+        self.completions += step.completions
+        self._gathered(step)
+
+    def _gathered(self, step: DumpStep) -> None:
+        self._show("dump", replace(step, shared=self._shared))
+        if step.metrics:
+            self._show("log", _derived(step.step, step.metrics, "of the dump"))
 
     def result(self) -> Inspection:
         """What is known so far."""

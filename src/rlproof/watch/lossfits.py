@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlproof.watch.advantagefit import MANY, SPARSE
 from rlproof.watch.facts import Facts
 from rlproof.watch.lossfit import LossFit
 from rlproof.watch.pointfit import Named, PointFit
 from rlproof.watch.seen import StepSeen
+from rlproof.watch.signal import MANY, SPARSE
 
 
 @dataclass(slots=True)

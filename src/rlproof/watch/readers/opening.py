@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from rlproof.errors import ConfigError
-from rlproof.watch.readers import console, extras, jsonl, state, table
+from rlproof.watch.readers import console, extras, jsonl, state, table, trackio
 from rlproof.watch.readers.items import Item, Listed, Source
 from rlproof.watch.readers.tail import Wait
 
@@ -20,7 +20,8 @@ def open_source(path: str, wait: Wait | None = None) -> Source:
     """The items of a file or folder.
 
     Args:
-        path: a log, a dump, a checkpoint's folder, a folder of dumps or of events.
+        path: a log, a dump, a checkpoint's folder, a folder of dumps or of events; of a trackio
+            project with several runs the last one, or the one named in `project.db#run`.
         wait: for a file that is followed while it grows.
 
     Raises:
@@ -29,8 +30,13 @@ def open_source(path: str, wait: Wait | None = None) -> Source:
     """
     if os.path.isdir(path):
         return _of_folder(path, wait)
-    if not os.path.exists(path):
+    file, run = trackio.split(path)
+    if run is not None and os.path.isdir(file):
+        return _of_folder(file, wait, run)
+    if not os.path.exists(file):
         raise ConfigError(f"{path}: no such file")
+    if run is not None or _is_sqlite(file):
+        return trackio.source(file, run, wait)
     return _of_file(path, wait)
 
 
@@ -67,7 +73,15 @@ def _starts_like_json(path: str) -> bool:
     return head[:2] in (b'{"', b"{}") or head[:3] == b'{ "'
 
 
-def _of_folder(path: str, wait: Wait | None) -> Source:
+def _is_sqlite(path: str) -> bool:
+    with open(path, "rb") as file:
+        head = file.read(len(trackio.MAGIC))
+    return head == trackio.MAGIC or path.endswith(".db")
+
+
+def _of_folder(path: str, wait: Wait | None, run: str | None = None) -> Source:
+    if run is not None:
+        return _of_project(path, trackio.stores(path), run, wait)
     own = os.path.join(path, "trainer_state.json")
     if os.path.exists(own):
         return _of_file(own, wait)
@@ -75,6 +89,9 @@ def _of_folder(path: str, wait: Wait | None) -> Source:
                    key=_number)  # fmt: skip
     if saved:
         return _of_file(saved[-1], wait)  # the last one has the whole history
+    projects = trackio.stores(path)
+    if projects and not _others(path, projects):
+        return _of_project(path, projects, run, wait)
     if wait is not None:
         raise ConfigError(f"{path}: a folder can't be followed; name one file of lines")
     names = sorted(_known(path), key=lambda name: (_number(name), name))
@@ -96,6 +113,21 @@ def _known(path: str) -> Iterator[str]:
                 or "tfevents" in name
             ):
                 yield os.path.join(folder, name)
+
+
+def _of_project(path: str, projects: list[str], run: str | None, wait: Wait | None) -> Source:
+    if len(projects) == 1:
+        return trackio.source(projects[0], run, wait)
+    if not projects:
+        raise ConfigError(f"{path}#{run}: no trackio project in this folder")
+    names = ", ".join(os.path.basename(project) for project in projects)
+    raise ConfigError(f"{path}: {len(projects)} trackio projects; name one of {names}")
+
+
+def _others(path: str, projects: list[str]) -> list[str]:
+    """Known files but for those that trackio exports beside its projects."""
+    stems = tuple(os.path.splitext(os.path.basename(project))[0] for project in projects)
+    return [name for name in _known(path) if not name.startswith(stems)]
 
 
 def _one_by_one(path: str, names: list[str]) -> Iterator[Item]:

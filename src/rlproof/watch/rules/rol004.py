@@ -10,12 +10,10 @@ from rlproof.watch.facts import Facts
 from rlproof.watch.rules.model import Alarm, Rule
 
 _STEPS = 3
-_MEMBERS = 4
-_LENGTH = 16
 
 
 class Same:
-    """Groups of four or more whose completions are one text, from the first step on."""
+    """Groups of several whose completions are one text, from the first step on."""
 
     def __init__(self, facts: Facts) -> None:
         self.steps = 0
@@ -24,7 +22,7 @@ class Same:
 
     def see(self, step: DumpStep) -> None:
         """The completions of one step. Short answers may well agree."""
-        same, groups = step.identical(_MEMBERS, _LENGTH)
+        same, groups = step.identical
         if not groups:
             return
         self.first = step.step if self.first is None else self.first

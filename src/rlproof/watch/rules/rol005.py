@@ -10,7 +10,6 @@ from rlproof.watch.facts import Facts
 from rlproof.watch.rules.model import Alarm, Rule
 
 _KEPT = 4096
-_LENGTH = 16
 _STEPS = 3
 
 
@@ -26,7 +25,7 @@ class Repeated:
     def see(self, step: DumpStep) -> None:
         """The completions of one step; the last few thousand prompts are kept."""
         again = same = 0
-        for prompt, answers in step.answers(_LENGTH).items():
+        for prompt, answers in step.answers.items():
             if prompt in self.known:
                 again += 1
                 same += self.known[prompt] == answers
