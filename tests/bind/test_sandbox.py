@@ -30,6 +30,8 @@ from tests.bind.hostile import (
 
 from rlproof.bind.sandbox import ChildDiedError, Sandbox
 
+pytestmark = pytest.mark.usefixtures("cold_children")
+
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc or Landlock")
 
 

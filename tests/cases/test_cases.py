@@ -1,7 +1,7 @@
 """The case corpus: every planted fault found at its line, every healthy twin silent.
 
-Both files of a case are checked at once, each in a child process of its own, forked from one that
-has torch. Twins that several cases share are checked once.
+Both files of a case are checked at once, each in a child process of its own. Twins that several
+cases share are checked once.
 """
 
 import shutil
@@ -17,17 +17,16 @@ from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport, Finding
 from rlproof.read.script import read
 from tests.cases.reading import Case, Mark, every, marks, parse
-from tests.support.warm import warm_children
 
 CASES = every()
 SLACK = 1
 """Lines that a finding may be off."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def pool():
-    with warm_children(), ThreadPoolExecutor(2) as threads:
-        yield threads
+@pytest.fixture(scope="module")
+def threads():
+    with ThreadPoolExecutor(2) as made:
+        yield made
 
 
 @lru_cache(maxsize=64)
@@ -61,10 +60,10 @@ def shown(findings) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_case(case, pool):
+def test_case(case, threads):
     if case.library == "torch":
         pytest.importorskip("torch")
-    healthy = pool.submit(healthy_report, case)
+    healthy = threads.submit(healthy_report, case)
     bad = report_on(case, "bad")
     planted = marks(case.bad)
     for mark in planted:
