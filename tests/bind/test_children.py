@@ -1,6 +1,5 @@
 """Children forked from a warm process do what started ones do, and end as they end."""
 
-import os
 import signal
 import subprocess
 import time
