@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.defence import scripts
+from tests.support.sampling import only
 
 from rlproof.cli import main
 
@@ -70,7 +71,7 @@ def test_two_claims_and_a_chapter():
     assert {claim["id"][0] for claim in document["claims"]} == {"D"}
 
 
-@pytest.mark.parametrize("style", ["text", "md", "json", "html"])
+@pytest.mark.parametrize("style", only(["json"], ["text", "md", "json", "html"]))
 def test_a_format_is_the_same_each_time_and_can_be_written(style, tmp_path):
     first = run(BROKEN, "--format", style)
     again = tmp_path / "again"
