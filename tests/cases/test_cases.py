@@ -4,11 +4,8 @@ Both files of a case are checked at once, each in a child process of its own. Tw
 cases share are checked once.
 """
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
@@ -30,22 +27,19 @@ def threads():
         yield made
 
 
-@lru_cache(maxsize=64)
-def report_on(case: Case, which: str) -> FileReport:
-    folder = Path(mkdtemp(prefix="rlproof-case-"))
-    try:
-        return check(read(str(case.write(folder, which))))
-    finally:
-        shutil.rmtree(folder)
+def report_on(case: Case, which: str, folder: Path) -> FileReport:
+    own = folder / which
+    own.mkdir()
+    return check(read(str(case.write(own, which))))
 
 
 _TWINS: dict[tuple[str, ...], FileReport] = {}
 
 
-def healthy_report(case: Case) -> FileReport:
+def healthy_report(case: Case, folder: Path) -> FileReport:
     key = (case.style == "notebook", *case.healthy)
     if key not in _TWINS:
-        _TWINS[key] = report_on(case, "healthy")
+        _TWINS[key] = report_on(case, "healthy", folder)
     return _TWINS[key]
 
 
@@ -63,11 +57,11 @@ def shown(findings) -> list[str]:
 @pytest.mark.parametrize(
     "case", first_of_each(lambda case: case.codes[0], CASES), ids=lambda case: case.name
 )
-def test_case(case, threads):
+def test_case(case, threads, tmp_path):
     if case.library == "torch":
         pytest.importorskip("torch")
-    healthy = threads.submit(healthy_report, case)
-    bad = report_on(case, "bad")
+    healthy = threads.submit(healthy_report, case, tmp_path)
+    bad = report_on(case, "bad", tmp_path)
     planted = marks(case.bad)
     for mark in planted:
         hits = [f for f in bad.findings if is_hit(bad, f, mark)]
@@ -96,9 +90,9 @@ def test_file(case):
     assert case.style == "notebook" or len(case.bad) == len(case.healthy) == 1
 
 
-def test_a_case_can_be_missed():
+def test_a_case_can_be_missed(tmp_path):
     """A mark is no hit two lines away, with another code, or at another severity."""
-    report = report_on(next(c for c in CASES if c.name == "sur004_larger_of_two"), "bad")
+    report = report_on(next(c for c in CASES if c.name == "sur004_larger_of_two"), "bad", tmp_path)
     finding = next(f for f in report.findings if f.code == "SUR004")
     line = finding.place.line
     assert is_hit(report, finding, Mark(2, line + 1, "error", "SUR004"))

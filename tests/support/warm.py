@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 
 import rlproof.repair.verify as verify
 from rlproof.bind.children import Child, Warm, cold
@@ -49,6 +50,7 @@ class Pool:
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._warm: dict[str, Warm] = {}
+        self._lock = Lock()  # tests may check in threads
         self._environment = environment()
         self.used = True
         """Whether children are forked; they start from nothing otherwise."""
@@ -58,8 +60,9 @@ class Pool:
         if not self.used or environment() != self._environment:
             return cold()
         library = heaviest(source)
-        if library not in self._warm:
-            self._warm[library] = self._stack.enter_context(Warm(FIRST.get(library, ())))
+        with self._lock:
+            if library not in self._warm:
+                self._warm[library] = self._stack.enter_context(Warm(FIRST.get(library, ())))
         return self._warm[library].start()
 
     @contextmanager
