@@ -65,6 +65,7 @@ def test_one_claim_is_quick():
     assert "1 claim, " in done.stdout
 
 
+@pytest.mark.slow
 def test_two_claims_and_a_chapter():
     assert "2 claims, " in run("--only", "A9,B4").stdout
     document = json.loads(run("--only", "D", "--format", "json").stdout)

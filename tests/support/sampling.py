@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,16 +11,6 @@ import pytest
 def one_in(number: int, cases: Iterable[Any]) -> list[Any]:
     """The first case is fast, and every `number`-th after it."""
     return [case if place % number == 0 else _slow(case) for place, case in enumerate(cases)]
-
-
-def first_of_each(key: Callable[[Any], Hashable], cases: Iterable[Any]) -> list[Any]:
-    """The first case with each value of `key` is fast."""
-    seen: set[Hashable] = set()
-    made = []
-    for case in cases:
-        made.append(_slow(case) if key(case) in seen else case)
-        seen.add(key(case))
-    return made
 
 
 def only(few: Iterable[Any], cases: Iterable[Any]) -> list[Any]:
