@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from rlproof.cli import main
 from tests.bind.hostile import snapshot, survivors
+from tests.support.sampling import only
 from tests.support.trainers import expected, trainer
 
 _LOSS = '''\
@@ -226,9 +227,9 @@ def test_losses(check: Callable[..., Result], text: str, code: int, message: str
 
 def test_lines_after_a_long_head_are_right(check: Callable[..., Result]) -> None:
     Path("short.py").write_text(trainer(""))
-    Path("long.py").write_text("x = 1\n" * 10_000 + trainer(""))
+    Path("long.py").write_text("x = 1\n" * 2_000 + trainer(""))
     short, long = (_found(check(name, "--format", "json")) for name in ("short.py", "long.py"))
-    assert [(row[0], row[1] - 10_000) for row in long] == [row[:2] for row in short]
+    assert [(row[0], row[1] - 2_000) for row in long] == [row[:2] for row in short]
 
 
 def test_without_a_package_the_source_is_still_judged(check: Callable[..., Result]) -> None:
@@ -350,7 +351,7 @@ def test_output_is_not_touched_when_nothing_could_be_checked(check: Callable[...
         (b"t.py", "def (", 2),
     ],
 )
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("encoding", only(["ascii"], ["utf-8", "ascii"]))
 def test_the_real_command(name: bytes, text: str, code: int, encoding: str, folder: Path) -> None:
     """In a process of its own, on terminals that know Greek and on those that don't."""
     Path(os.fsdecode(name)).write_text(text)

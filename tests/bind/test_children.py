@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,9 @@ def double(x):
 def leave():
     os._exit(3)
 
+def folder():
+    return os.getcwd()
+
 def crash():
     os.abort()
 
@@ -30,6 +34,8 @@ def counter(seen=[]):
     seen.append(1)
     return float(len(seen))
 """
+
+pytestmark = pytest.mark.usefixtures("cold_children")
 
 
 def source(tmp_path, text=SCRIPT):
@@ -58,6 +64,15 @@ def test_children_share_nothing(tmp_path, warm):
     for _ in range(3):
         with Sandbox(source(tmp_path), begin=warm.start) as sandbox:
             assert ask(sandbox, "counter")["value"] == 1.0
+
+
+def test_each_starts_where_its_parent_is_then(tmp_path, warm, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        for begin in (warm.start, cold):
+            with Sandbox(source(tmp_path), begin=begin) as sandbox:
+                assert ask(sandbox, "folder")["value"] == str(Path.cwd())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from tests.bind.hostile import ask, script, snapshot, written
 
 from rlproof.bind.sandbox import Sandbox
 
+pytestmark = pytest.mark.usefixtures("cold_children")
+
 WRITE = "open('ran', 'w').close()"
 _DEFINITIONS = f"def effect(*a, **k):\n {WRITE}\n return a[0] if a else 1\n"
 

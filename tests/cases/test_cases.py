@@ -1,14 +1,11 @@
 """The case corpus: every planted fault found at its line, every healthy twin silent.
 
-Both files of a case are checked at once, each in a child process of its own, forked from one that
-has torch. Twins that several cases share are checked once.
+Both files of a case are checked at once, each in a child process of its own. Twins that several
+cases share are checked once.
 """
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
@@ -17,35 +14,32 @@ from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport, Finding
 from rlproof.read.script import read
 from tests.cases.reading import Case, Mark, every, marks, parse
-from tests.support.warm import warm_children
+from tests.support.sampling import one_in
 
 CASES = every()
 SLACK = 1
 """Lines that a finding may be off."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def pool():
-    with warm_children(), ThreadPoolExecutor(2) as threads:
-        yield threads
+@pytest.fixture(scope="module")
+def threads():
+    with ThreadPoolExecutor(2) as made:
+        yield made
 
 
-@lru_cache(maxsize=64)
-def report_on(case: Case, which: str) -> FileReport:
-    folder = Path(mkdtemp(prefix="rlproof-case-"))
-    try:
-        return check(read(str(case.write(folder, which))))
-    finally:
-        shutil.rmtree(folder)
+def report_on(case: Case, which: str, folder: Path) -> FileReport:
+    own = folder / which
+    own.mkdir()
+    return check(read(str(case.write(own, which))))
 
 
 _TWINS: dict[tuple[str, ...], FileReport] = {}
 
 
-def healthy_report(case: Case) -> FileReport:
+def healthy_report(case: Case, folder: Path) -> FileReport:
     key = (case.style == "notebook", *case.healthy)
     if key not in _TWINS:
-        _TWINS[key] = report_on(case, "healthy")
+        _TWINS[key] = report_on(case, "healthy", folder)
     return _TWINS[key]
 
 
@@ -60,12 +54,12 @@ def shown(findings) -> list[str]:
     return [f"{f.place.line}: {f.code} {f.severity} {f.message}" for f in findings]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_case(case, pool):
+@pytest.mark.parametrize("case", one_in(4, CASES), ids=lambda case: case.name)
+def test_case(case, threads, tmp_path):
     if case.library == "torch":
         pytest.importorskip("torch")
-    healthy = pool.submit(healthy_report, case)
-    bad = report_on(case, "bad")
+    healthy = threads.submit(healthy_report, case, tmp_path)
+    bad = report_on(case, "bad", tmp_path)
     planted = marks(case.bad)
     for mark in planted:
         hits = [f for f in bad.findings if is_hit(bad, f, mark)]
@@ -94,9 +88,9 @@ def test_file(case):
     assert case.style == "notebook" or len(case.bad) == len(case.healthy) == 1
 
 
-def test_a_case_can_be_missed():
+def test_a_case_can_be_missed(tmp_path):
     """A mark is no hit two lines away, with another code, or at another severity."""
-    report = report_on(next(c for c in CASES if c.name == "sur004_larger_of_two"), "bad")
+    report = report_on(next(c for c in CASES if c.name == "sur004_larger_of_two"), "bad", tmp_path)
     finding = next(f for f in report.findings if f.code == "SUR004")
     line = finding.place.line
     assert is_hit(report, finding, Mark(2, line + 1, "error", "SUR004"))

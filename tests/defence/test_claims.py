@@ -24,6 +24,7 @@ def test_what_is_no_claim_is_an_error(name):
         chosen([name])
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_as_one():
     ids = chosen(["A1,A3,A6,A12,B2,C1,C3,D5,E10"])
     assert compute(ids, 2) == compute(ids, 1)

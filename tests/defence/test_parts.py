@@ -2,6 +2,7 @@
 
 import pytest
 from tests.defence import scripts
+from tests.support.sampling import one_in
 
 from rlproof.defence.divergence import FORWARD, REVERSE
 from rlproof.defence.script import defend_script
@@ -54,7 +55,7 @@ def zones(part):
 
 @pytest.mark.parametrize(
     ("surrogate", "flat", "says"),
-    [
+    one_in(3, [
         (_MIN, {("A = +1", "above"), ("A = +1", "beyond a cap"), ("A = -1", "below")},
          "Everywhere else the slope is ρ·A"),
         (_MAX, {("A = +1", "below"), ("A = -1", "above"), ("A = -1", "beyond a cap")},
@@ -66,7 +67,7 @@ def zones(part):
                  ("A = -1", "beyond a cap")}, "Everywhere else"),
         ("ratio * adv", set(), "nothing is clipped away"),
         ("-ratio * adv", set(), "wrong sign"),
-    ],
+    ]),
 )  # fmt: skip
 def test_which_quadrants_have_no_gradient(parts, surrogate, flat, says):
     """Closed form: a constant branch has slope 0, ρ·A has slope ρ·A."""
@@ -87,7 +88,7 @@ def test_values_and_slopes_of_the_clip_table(parts):
 
 @pytest.mark.parametrize(
     ("penalty", "follows", "factor", "claim"),
-    [
+    one_in(3, [
         (_K3, FORWARD, 1.0, "B4"),
         ("gap ** 2 / 2", REVERSE, 1.0, "B5"),
         ("gap ** 2", REVERSE, 2.0, "B5"),
@@ -96,8 +97,8 @@ def test_values_and_slopes_of_the_clip_table(parts):
         (f"(-{_K3})", FORWARD, -1.0, "B4"),
         ("abs(gap)", None, 0.0, "B4"),
         ("ratio * (math.exp(-gap) + gap - 1)", REVERSE, 1.0, "B11"),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_which_gradient_the_divergence_follows(parts, penalty, follows, factor, claim):
     """B4: k3 gives π − ref; B5: k2 gives π·(log π/ref − KL); B7: E[score] = 0; B11: ρ·k3."""
     found, defence = parts(loss(penalty=penalty))

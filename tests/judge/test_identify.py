@@ -58,6 +58,7 @@ def identified(point):
     return found, residual(found, seen)
 
 
+@pytest.mark.slow
 @given(POINTS)
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_a_random_point_is_recognised(point):

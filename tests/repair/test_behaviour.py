@@ -46,12 +46,14 @@ def agree(one, other, *arguments, **settings_):
     assert other(*arguments, **settings_) == pytest.approx(one(*arguments, **settings_), rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(batch())
 def test_padding_without_padding(tmp_path_factory, given_):
     agree(*pair(tmp_path_factory, trainer("GERMSOC"), "grpo_loss"), *given_)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(batch(ratio_one=True, real=False))
 def test_clip_at_ratio_one(tmp_path_factory, given_):
@@ -59,6 +61,7 @@ def test_clip_at_ratio_one(tmp_path_factory, given_):
     agree(*pair(tmp_path_factory, trainer("GERSKOC"), "grpo_loss"), *given_)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(batch(ratio_one=True, real=False))
 def test_ratio_at_ratio_one(tmp_path_factory, given_):
@@ -66,6 +69,7 @@ def test_ratio_at_ratio_one(tmp_path_factory, given_):
     agree(*pair(tmp_path_factory, trainer("GEMSKOC"), "grpo_loss"), *given_)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(batch(real=False), st.floats(0, 1))
 def test_sign_without_advantages(tmp_path_factory, given_, beta):
@@ -86,6 +90,7 @@ def test_groups_of_the_whole_batch(tmp_path_factory, values):
     agree(one, other, values, len(values))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rewards)
 def test_eps_where_rewards_spread(tmp_path_factory, values):
@@ -94,6 +99,7 @@ def test_eps_where_rewards_spread(tmp_path_factory, values):
     assert other(values, len(values)) == pytest.approx(one(values, len(values)), rel=3e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(batch(real=False), st.floats(0, 1))
 def test_penalty_at_the_reference(tmp_path_factory, given_, beta):
@@ -103,6 +109,7 @@ def test_penalty_at_the_reference(tmp_path_factory, given_, beta):
     agree(one, other, new, old, new, adv, mask, beta=beta)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(batch(real=False))
 def test_range_ignored_at_the_range_written(tmp_path_factory, given_):

@@ -28,6 +28,7 @@ def unverified(found):
     return [f"{one.name}: {one.why}" for one in found if not one.verified]
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_corpus(tmp_path):
     pytest.importorskip("torch")
     found = outcomes(SAMPLE, tmp_path)
@@ -35,6 +36,7 @@ def test_a_sample_of_the_corpus(tmp_path):
     assert len(unverified(found)) <= 1, unverified(found)  # 0.9 of them, rounded down
 
 
+@pytest.mark.slow
 def test_every_case_without_a_repair_says_why(tmp_path):
     pytest.importorskip("torch")
     for name in ("adv003_groups", "sur007_clip_of_three", "smp001_sampled"):
@@ -44,6 +46,7 @@ def test_every_case_without_a_repair_says_why(tmp_path):
         assert len(one.why.split(": ", 1)[1]) > 20
 
 
+@pytest.mark.slow
 def test_several_faults(tmp_path):
     """The corpus has few scripts with several faults; pairs of the seed script's go with them."""
     pytest.importorskip("torch")
@@ -73,6 +76,7 @@ def changed(case, folder):
     return path.read_bytes() != before or outcome.patch != b""
 
 
+@pytest.mark.slow
 def test_some_healthy_twins_stay(tmp_path):
     pytest.importorskip("torch")
     assert not any(changed(case, tmp_path) for case in SAMPLE[:4])

@@ -149,6 +149,7 @@ for _ in range(40):
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_the_file_is_old_or_new(tmp_path):
     """200 kills at random moments of an endless row of writes of 2.4 MB each.
 

@@ -29,6 +29,7 @@ def unchanged(tmp_path, *texts):
     return before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
 
 
+@pytest.mark.slow
 def test_some_healthy_twins(tmp_path):
     assert unchanged(tmp_path, *[page(code).healthy for code in PLAIN[::4]])
 
@@ -39,6 +40,7 @@ def test_all_healthy_twins(tmp_path):
     assert unchanged(tmp_path, *[page(code).healthy for code in CODES])
 
 
+@pytest.mark.slow
 def test_some_published_variants(tmp_path):
     assert unchanged(tmp_path, *[variant.text for variant in FEW])
 

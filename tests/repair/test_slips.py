@@ -34,6 +34,7 @@ def rate(found):
     return 1 - len(wrong) / len(found), wrong
 
 
+@pytest.mark.slow
 def test_a_sample_of_single_slips(tmp_path):
     found = outcomes(tmp_path, list(planted(PLAIN, 1))[::40])
     share, wrong = rate(found)
@@ -61,6 +62,7 @@ def test_every_slip_has_a_place(name):
     assert any(name in case for case, _ in planted(VARIANTS, 1))
 
 
+@pytest.mark.slow
 def test_slips_are_faults(tmp_path):
     """Most scripts with a slip have a finding; in the others it makes no difference, or a note."""
     cases = list(planted(PLAIN, 1))[::30]

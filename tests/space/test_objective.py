@@ -145,6 +145,7 @@ def anywhere(draw):
         return None
 
 
+@pytest.mark.slow
 @given(
     anywhere(), st.sampled_from(KINDS), st.integers(0, 10**6), st.booleans(),
     st.sampled_from([None, 17.0]), st.sampled_from([None, 9.0]),

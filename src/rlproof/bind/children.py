@@ -98,7 +98,7 @@ class Warm:
             self._process.wait()
 
     def start(self) -> Child:
-        """A forked child; a cold one where the system can't fork one."""
+        """A forked child in the present folder; a cold one where the system can't fork one."""
         with self._lock:
             try:
                 return self._forked()
@@ -108,11 +108,12 @@ class Warm:
     def _forked(self) -> Child:
         if self._socket is None:
             self._socket = self._begin()
+        folder = os.getcwdb()
         request_out, request_in = os.pipe()
         answer_out, answer_in = os.pipe()
         status_out, status_in = os.pipe()
         try:
-            socket.send_fds(self._socket, [b"f"], [request_out, answer_in, status_in])
+            socket.send_fds(self._socket, [folder], [request_out, answer_in, status_in])
             answer = self._socket.recv(STATUS_BYTES, socket.MSG_WAITALL)
             if len(answer) < STATUS_BYTES:
                 raise EOFError

@@ -13,11 +13,21 @@ Pair = tuple[Array, Array]
 """A value and its closed-form slope."""
 
 
+_KNOWN: dict[type, Any] = {}
+"""The namespace of a type of arrays: to ask for it costs as much as a small formula."""
+
+
 def namespace(*arrays: Array) -> Any:
     """The array namespace that these arrays belong to."""
     from array_api_compat import array_namespace
 
-    return array_namespace(*arrays)
+    kinds = {type(array) for array in arrays}
+    if len(kinds) > 1:
+        return array_namespace(*arrays)
+    [kind] = kinds
+    if kind not in _KNOWN:
+        _KNOWN[kind] = array_namespace(*arrays)
+    return _KNOWN[kind]
 
 
 def stop_gradient(x: Array) -> Array:

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
@@ -12,24 +11,26 @@ from rlproof.lab.claims.registry import find, modules
 IDS = list(modules())
 
 
-@cache
-def computed(claim_id):
+@pytest.fixture(scope="module", params=IDS)
+def claim_id(request):
+    """Tests of one claim run one after the other, so that one process computes it."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def numbers(claim_id):
     return find(claim_id).numbers()
 
 
-@pytest.mark.parametrize("claim_id", IDS)
-def test_the_claim_holds(claim_id):
-    numbers = computed(claim_id)
+def test_the_claim_holds(claim_id, numbers):
     wrong = [f"{n.name}: {n.value}, expected {n.expected}" for n in numbers if not n.holds]
     assert not wrong, "\n".join(wrong)
     assert replace(find(claim_id), numbers=lambda: numbers).holds()
     assert numbers, "a claim without a number proves nothing"
 
 
-@pytest.mark.parametrize("claim_id", IDS)
-def test_every_number_can_fail_and_says_where_it_comes_from(claim_id):
+def test_every_number_can_fail_and_says_where_it_comes_from(claim_id, numbers):
     """Another expected value, off by twice the tolerance, is refused."""
-    numbers = computed(claim_id)
     assert len({one.name for one in numbers}) == len(numbers)
     for one in numbers:
         assert one.origin
@@ -42,12 +43,11 @@ def test_every_number_can_fail_and_says_where_it_comes_from(claim_id):
             assert not replace(one, expected=other).holds
 
 
-@pytest.mark.parametrize("claim_id", IDS)
-def test_numbers_are_the_same_every_time(claim_id):
-    assert find(claim_id).numbers() == computed(claim_id)
+@pytest.mark.slow
+def test_numbers_are_the_same_every_time(claim_id, numbers):
+    assert find(claim_id).numbers() == numbers
 
 
-@pytest.mark.parametrize("claim_id", IDS)
 def test_the_text_is_clean(claim_id):
     claim = find(claim_id)
     text = "\n".join([claim.title, claim.statement, claim.conditions, claim.proof, claim.refutes])

@@ -106,6 +106,7 @@ def _compiles(node):
         compile(ast.fix_missing_locations(ast.Module([node], [])), "script", "exec")
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )  # shrinking scripts takes minutes and tells little

@@ -123,6 +123,7 @@ def test_a_claim_that_fails_is_seen():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_all_claims_fit_on_one_page():
     made = html.trainer(defend_trainer())
     assert len(made.encode()) < html.LIMIT

@@ -1,8 +1,9 @@
 """A process that has imported a script's libraries and forks children that then need not.
 
-`python -P -m rlproof.bind.child.zygote SOCKET MODULE…`. Each message on the socket brings three
-descriptors: a child's requests, its answers, and where its exit status goes. A forked child does
-what a started one does, with the same limits; a keeper between the two waits for its end.
+`python -P -m rlproof.bind.child.zygote SOCKET MODULE…`. Each message on the socket is the
+folder in which a child starts and brings three descriptors: its requests, its answers, and where
+its exit status goes. A forked child does what a started one does, with the same limits; a keeper
+between the two waits for its end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 STATUS_BYTES = 4
+PATH_BYTES = 4096
 
 
 def _main(descriptor: int, modules: list[str]) -> None:
@@ -29,20 +31,20 @@ def _main(descriptor: int, modules: list[str]) -> None:
     parent = socket.socket(fileno=descriptor)
     sys.argv[1:] = []
     while True:
-        message, given, _, _ = socket.recv_fds(parent, 1, 3)
-        if not message:
+        folder, given, _, _ = socket.recv_fds(parent, PATH_BYTES, 3)
+        if not folder:
             return
         own = os.getpid()
         keeper = os.fork()
         if keeper == 0:
             parent.close()
-            _keep(given, own)
+            _keep(folder, given, own)
         for one in given:
             os.close(one)
         parent.sendall(keeper.to_bytes(STATUS_BYTES, "big"))
 
 
-def _keep(given: list[int], parent: int) -> NoReturn:
+def _keep(folder: bytes, given: list[int], parent: int) -> NoReturn:
     """Fork the child and hand on how it ended. Both are one group, so that both can be killed."""
     from rlproof.bind.child.guard import end_with_parent
 
@@ -54,6 +56,7 @@ def _keep(given: list[int], parent: int) -> NoReturn:
     child = os.fork()
     if child == 0:
         os.close(given[2])
+        os.chdir(folder)
         _become_child(given[:2])
     for one in given[:2]:
         os.close(one)
