@@ -20,6 +20,7 @@ Examples:
   rlproof explain SUR004           what a fault is, and how to repair it
   rlproof defend train.py          what a script optimises, and why that is right
   rlproof inspect run.jsonl        what a log, a recorded step or a dump proves
+  rlproof train run.toml           train a language model on a published objective
 """
 _EPILOG = """\b
 Exit codes: 0 clean or notes only, 1 errors or warnings, 2 usage or internal error,
@@ -212,6 +213,28 @@ def inspect(
 
 def _nothing(_text: str) -> None:
     """Says nothing until the end."""
+
+
+@main.command()
+@click.argument("run", required=False, metavar="[RUN.toml]", type=click.Path())
+@click.option("--resume", is_flag=True, help="Go on from the last checkpoint of the run's folder.")
+@click.option("--check-first-step", is_flag=True,
+              help="Judge the first step; end there if something is wrong with it.")  # fmt: skip
+@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE",
+              help="Replace a setting of the file, such as optimizer.lr=1e-5.")  # fmt: skip
+def train(run: str | None, resume: bool, check_first_step: bool, settings: tuple[str, ...]) -> None:
+    """Train a language model on a published objective, as RUN.toml says.
+
+    Every step is written to metrics.jsonl in the run's folder, some with all they were computed
+    from, for `rlproof inspect`. Settings: docs/reference/train.md.
+    """
+    if run is None:
+        raise ConfigError(
+            "RUN.toml is missing; expected the settings of a run (docs/how-to/train.md)"
+        )
+    from rlproof.train.command import train_run
+
+    sys.exit(train_run(run, settings, resume, check_first_step, _echo))
 
 
 @main.command()

@@ -25,7 +25,33 @@ class SandboxError(RlproofError):
     """The child process that runs the script's functions could not be used at all."""
 
 
+class RolloutError(RlproofError):
+    """Completions can't be sampled: a prompt, the model, its server or an environment."""
+
+
 class NothingToCheckError(RlproofError):
     """Nothing recognisable was found: never reported as clean."""
 
     exit_code = 5
+
+
+class DataError(RlproofError):
+    """The prompts of a training run can't be used: none, malformed, or too long."""
+
+
+class RewardError(RlproofError):
+    """A reward function raised, took too long, or returned something that is no reward."""
+
+
+class CheckpointError(RlproofError):
+    """A checkpoint could not be written or read; an older one is left as it is."""
+
+
+class FirstStepError(RlproofError):
+    """The first training step was judged, and something is wrong with it."""
+
+    exit_code = 1
+
+
+class TrainError(RlproofError):
+    """Training can't go on: a gradient that is not finite, or a run that is not as it was."""

@@ -41,8 +41,12 @@ class Journal:
         self._write(line + b"\n")
         now = time.monotonic()
         if now - self._synced >= self._sync_seconds:
-            os.fsync(self._file)
-            self._synced, self._dirty = now, False
+            self.sync()
+
+    def sync(self) -> None:
+        """Write what there is through to the disk."""
+        os.fsync(self._file)
+        self._synced, self._dirty = time.monotonic(), False
 
     def _write(self, raw: bytes) -> None:
         written = os.write(self._file, raw)

@@ -236,11 +236,12 @@ def _solve(parts: list[_Sums], rounding: float) -> tuple[Array, Array, Array]:
     Where S is 0 at every step, as advantages that sum to 0 make it at ratio 1, a is NaN: nothing
     is known of it.
     """
-    ss, sy, dd, dy, sd = (
-        np.sum([getattr(part, name) / part.size for part in parts], axis=0)
-        for name in ("ss", "sy", "dd", "dy", "sd")
-    )
-    yy = sum(part.yy / part.size for part in parts)
+    with np.errstate(all="ignore"):  # a sum that overflows explains nothing: see `bad`
+        ss, sy, dd, dy, sd = (
+            np.sum([getattr(part, name) / part.size for part in parts], axis=0)
+            for name in ("ss", "sy", "dd", "dy", "sd")
+        )
+        yy = sum(part.yy / part.size for part in parts)
     ss, sy = ss[:, :, None], sy[:, :, None]
     dd, dy = dd.T[None], dy.T[None]
     none = np.array([name == "none" for name in space.DIVERGENCES])[None, None]

@@ -1,0 +1,1 @@
+"""Completions for training: sampled here, by a server, or in several turns."""
