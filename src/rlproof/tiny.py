@@ -69,7 +69,7 @@ def rollout(
             rows.append(p)
             tokens.append(seq + [PAD] * (max_len - length))
             mask.append([1] * length + [0] * (max_len - length))
-            rewards.append(sum(tok == target(p) for tok in seq) / length)
+            rewards.append(seq.count(target(p)) / length)
     return rows, tokens, mask, rewards
 
 

@@ -73,7 +73,7 @@ GROUNDS: tuple[Ground, ...] = (
          "other sampler would leave E[score] ≠ 0."),
         ("mask.append([1] * length + [0] * (max_len - length))", "D5 D6",
          "The mask, not the id, says what is padding: PAD = 0 is a real token too."),
-        ("rewards.append(sum((tok == target(p) for tok in seq)) / length)", "D4",
+        ("rewards.append(seq.count(target(p)) / length)", "D4",
          "Its expectation is π(target) at every length, so V is known exactly."),
     ),
     *_of(
