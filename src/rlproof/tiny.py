@@ -255,7 +255,9 @@ def numeric_grad(f: Callable[[Table], float], theta: Table, h: float = 1e-4) -> 
     return grad
 
 
-def _numeric_grpo(theta: Table, rows: Sequence[int], tokens: _Ids, *rest: Any, **kw: Any) -> Table:
+def _numeric_grpo(
+    theta: Table, rows: Sequence[int], tokens: _Ids, /, *rest: Any, **kw: Any
+) -> Table:
     def loss(th: Table) -> float:
         return grpo_loss(token_logps(th, rows, tokens), *rest, **kw)
 

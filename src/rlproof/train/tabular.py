@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, pstdev
 from typing import Any, Protocol
 
 from rlproof import tiny
@@ -58,12 +57,6 @@ class Settings:
                     "leave one of the two out"
                 )
 
-    @property
-    def loss(self) -> dict[str, float]:
-        """Keywords of `tiny.grpo_loss`."""
-        given = {"clip_eps": self.clip_eps, "beta": self.beta}
-        return {name: value for name, value in given.items() if value is not None}
-
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
@@ -89,8 +82,9 @@ class Sampled:
 class Rule(Protocol):
     """An objective on a table of logits."""
 
-    facts: dict[str, Any]
-    """What a record declares; see `rlproof.watch.facts`."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a record declares; see `rlproof.watch.facts`."""
 
     def advantages(self, batch: Sampled) -> Any:
         """One a row (B,), or one a token (B, T)."""
@@ -109,35 +103,36 @@ class Rule(Protocol):
 class TinyRule:
     """The objective of `rlproof.tiny`, by its own functions."""
 
-    settings: Settings
-    facts: dict[str, Any] = field(init=False)
+    group_size: int
+    clip_eps: float = 0.2
+    beta: float = 0.04
 
-    def __post_init__(self) -> None:
-        eps = self.settings.loss.get("clip_eps", 0.2)
-        said = {
+    @property
+    def facts(self) -> dict[str, Any]:
+        """It is no recipe by name: all is said."""
+        return {
             "baseline": "group-mean", "scale": "population-std", "estimator": "k3",
-            "clip_low": eps, "clip_high": eps, "beta": self.settings.loss.get("beta", 0.04),
+            "clip_low": self.clip_eps, "clip_high": self.clip_eps, "beta": self.beta,
         }  # fmt: skip
-        object.__setattr__(self, "facts", said)
 
     def advantages(self, batch: Sampled) -> list[float]:
         """See `tiny.group_advantages`."""
-        return tiny.group_advantages(batch.rewards, self.settings.group_size)
+        return tiny.group_advantages(batch.rewards, self.group_size)
 
     def loss(self, new_BT: tiny.Table, batch: Sampled, advantages: list[float]) -> float:
         """See `tiny.grpo_loss`."""
         return tiny.grpo_loss(
-            new_BT, batch.old, batch.ref, advantages, batch.mask, **self.settings.loss
+            new_BT, batch.old, batch.ref, advantages, batch.mask, self.clip_eps, self.beta
         )
 
     def gradient(self, theta: tiny.Table, batch: Sampled, advantages: list[float]) -> tiny.Table:
         """See `tiny.grpo_grad`."""
         fixed = (batch.rows, batch.tokens, batch.old, batch.ref, advantages, batch.mask)
-        return tiny.grpo_grad(theta, *fixed, **self.settings.loss)
+        return tiny.grpo_grad(theta, *fixed, self.clip_eps, self.beta)
 
     def clipped(self, new_BT: tiny.Table, batch: Sampled, _advantages: list[float]) -> float:
         """See `tiny.clip_fraction`."""
-        return tiny.clip_fraction(new_BT, batch.old, batch.mask, self.facts["clip_low"])
+        return tiny.clip_fraction(new_BT, batch.old, batch.mask, self.clip_eps)
 
 
 def rule_of(settings: Settings) -> Rule:
@@ -147,7 +142,9 @@ def rule_of(settings: Settings) -> Rule:
         ConfigError: no published objective has this name.
     """
     if settings.objective is None:
-        return TinyRule(settings)
+        given = {"clip_eps": settings.clip_eps, "beta": settings.beta}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return TinyRule(settings.group_size, **chosen)
     from rlproof.train.tabular_published import PublishedRule
 
     return PublishedRule.of(settings.objective, settings.group_size, MAX_LEN)
@@ -175,13 +172,13 @@ class Run:
     def expected_reward(self) -> float:
         """The exact reward of the policy as it is: the mean over prompts of π_p(target)."""
         logps = (tiny.log_softmax(self.theta[p])[tiny.target(p)] for p in PROMPTS)
-        return fmean(map(math.exp, logps))
+        return mean([math.exp(x) for x in logps])
 
     def steps(self) -> Iterator[dict[str, float]]:
         """Train; the metrics of each step.
 
         Raises:
-            ConfigError: the logits left the range of floats.
+            ConfigError: a logit, or what is computed of it, left the range of floats.
         """
         rng = random.Random(self.settings.seed)
         ref = [row[:] for row in self.theta]
@@ -198,9 +195,10 @@ class Run:
         values = batch_metrics(self.theta, batch, advantages, self.settings.group_size)
         new = batch.old
         for update in range(self.settings.epochs):
-            loss = self.rule.loss(new, batch, advantages)
-            self._record(step, update, new, batch, advantages, loss)
             grad = self.rule.gradient(self.theta, batch, advantages)
+            if update == 0 or self._due(step):
+                loss = self.rule.loss(new, batch, advantages)
+                self._record(step, update, new, batch, advantages, loss)
             if update == 0:
                 values |= {"loss": loss, "grad_norm": math.hypot(*(g for row in grad for g in row))}
             self._descend(grad, step)
@@ -208,6 +206,7 @@ class Run:
             outside = self.rule.clipped(new, batch, advantages)
             if outside is not None:
                 values["clip_frac"] = max(values.get("clip_frac", 0.0), outside)
+        self._check(step, values.values())
         return values
 
     def _descend(self, grad: tiny.Table, step: int) -> None:
@@ -216,16 +215,24 @@ class Run:
             [x - lr * slope for x, slope in zip(row, slopes, strict=True)]
             for row, slopes in zip(self.theta, grad, strict=True)
         ]
-        if not all(math.isfinite(x) for row in moved for x in row):
-            raise ConfigError(
-                f"step {step}: a logit left the range of floats at --lr {lr:g}; lower it"
-            )
+        self._check(step, (x for row in moved for x in row))
         self.theta = moved
+
+    def _check(self, step: int, numbers: Iterable[float]) -> None:
+        if not all(map(math.isfinite, numbers)):
+            beta = "" if self.settings.beta is None else f" and --beta {self.settings.beta:g}"
+            raise ConfigError(
+                f"step {step + 1}: the logits left the range of floats at --lr "
+                f"{self.settings.lr:g}{beta}; lower it"
+            )
+
+    def _due(self, step: int) -> bool:
+        return self.recorder is not None and self.recorder.due(step)
 
     def _record(
         self, step: int, update: int, new_BT: tiny.Table, batch: Sampled, adv: Any, loss: float
     ) -> None:
-        if self.recorder is None or not self.recorder.due(step):
+        if self.recorder is None:
             return
         size, epochs = self.settings.group_size, self.settings.epochs
         shape = {"group_size": size, "vocabulary": tiny.VOCAB, "updates": epochs}
@@ -253,17 +260,28 @@ def batch_metrics(
     parts = [batch.rewards[start : start + group_size] for start in groups]
     own = {p: entropy(theta[p]) for p in set(batch.rows)}
     return {
-        "reward": sum(batch.rewards) / len(batch.rewards),  # as `tiny.train` has it, to the bit
-        "reward_std": pstdev(batch.rewards),
-        "zero_std_frac": fmean(float(min(part) == max(part)) for part in parts),
-        "adv_mean": fmean(adv),
-        "adv_std": pstdev(adv),
+        "reward": mean(batch.rewards),  # as `tiny.train` has it, to the bit
+        "reward_std": spread(batch.rewards),
+        "zero_std_frac": mean([float(min(part) == max(part)) for part in parts]),
+        "adv_mean": mean(adv),
+        "adv_std": spread(adv),
         "adv_max": max(adv),
         "adv_min": min(adv),
-        "kl": fmean(math.exp(min(gap, 700.0)) - gap - 1 for gap in gaps),
-        "entropy": fmean(own[batch.rows[i]] for i, _ in real),
+        "kl": mean([math.exp(min(gap, 700.0)) - gap - 1 for gap in gaps]),
+        "entropy": mean([own[batch.rows[i]] for i, _ in real]),
         "length": len(real) / len(batch.mask),
     }
+
+
+def mean(values: Sequence[float]) -> float:
+    """A plain sum over the number: those of `statistics` are ten times slower, or overflow."""
+    return sum(values) / len(values)
+
+
+def spread(values: Sequence[float]) -> float:
+    """The population standard deviation."""
+    middle = mean(values)
+    return math.hypot(*(x - middle for x in values)) / math.sqrt(len(values))
 
 
 def entropy(logits: list[float]) -> float:

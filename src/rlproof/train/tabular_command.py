@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from rlproof.train.svg import svg
 from rlproof.train.tabular import Run, Settings
 from rlproof.watch.record import Recorder
 
+EVERY = 10
+"""Steps from one record to the next: a run of the default length decides what its loss is."""
 Emit = Callable[[str], None]
 History = list[dict[str, float]]
 _SHOWN = (
@@ -69,10 +72,10 @@ def train_table(settings: Settings, files: Files, emit: Emit, screen: Screen | N
             was done until then is shown and plotted first.
     """
     screen = screen or Screen.of(sys.stdout)
+    run, history = Run(settings), list[dict[str, float]]()
     _check(files)
-    recorder = Recorder(files.record) if files.record else None
-    run, history = Run(settings, recorder), list[dict[str, float]]()
-    emit(_opening(settings))
+    recorder = run.recorder = Recorder(files.record, every=EVERY) if files.record else None
+    emit(_opening(settings, screen.width))
     began = time.perf_counter()
     try:
         _follow(run, history, files.log, emit, screen)
@@ -118,15 +121,25 @@ def _bar(steps: int, screen: Screen) -> Iterator[Callable[[dict[str, float]], No
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[said]}"))
+    long = min(30, screen.width // 4)
+    room = screen.width - long - 2 * len(str(steps)) - 3  # the bar, the count, what is between
+    columns = (BarColumn(long), MofNCompleteColumn(), TextColumn("{task.fields[said]}"))
     console = Console(file=sys.stdout, width=screen.width)
     with Progress(*columns, console=console, transient=True, refresh_per_second=10) as progress:
         task = progress.add_task("", total=steps, said="")
-        yield lambda values: progress.update(task, advance=1, said=_said(values))
+        yield lambda values: progress.update(task, advance=1, said=_said(values, room))
 
 
-def _said(values: dict[str, float]) -> str:
-    return "  ".join(form.format(values[name]) for name, form in _SHOWN if name in values)
+def _said(values: dict[str, float], room: int | None = None) -> str:
+    """The metrics in a line: the first of them that there is room for."""
+    said = ""
+    for name, form in _SHOWN:
+        if name in values:
+            longer = f"{said}  {form.format(values[name])}".strip()
+            if room is not None and len(longer) > room:
+                break
+            said = longer
+    return said
 
 
 @contextmanager
@@ -135,14 +148,21 @@ def _log(path: str | None) -> Iterator[Callable[[dict[str, float]], None]]:
     if path is None:
         yield lambda _values: None
         return
+    with _said_of(path):
+        open(path, "wb").close()  # empty, before the run
+    with open(path, "ab", buffering=0) as file:
+
+        def write(values: dict[str, float]) -> None:
+            with _said_of(path):
+                file.write(json.dumps(values).encode() + b"\n")
+
+        yield write
+
+
+@contextmanager
+def _said_of(path: str) -> Iterator[None]:
     try:
-        with open(path, "w", encoding="utf-8") as file:
-
-            def write(values: dict[str, float]) -> None:
-                file.write(json.dumps(values) + "\n")
-                file.flush()
-
-            yield write
+        yield
     except OSError as error:
         raise ConfigError(f"--log {shown(path)}: can't be written ({error.strerror})") from None
 
@@ -174,6 +194,8 @@ def _check_one(option: str, path: str, is_ours: Callable[[bytes], bool]) -> None
         raise ConfigError(f"{option} {shown(path)}: there is no folder {shown(str(parent))}")
     if os.path.isdir(path):
         raise ConfigError(f"{option} {shown(path)}: is a folder, expected the name of a file")
+    if not os.access(path if os.path.exists(path) else parent, os.W_OK):
+        raise ConfigError(f"{option} {shown(path)}: can't be written (permission denied)")
     if not os.path.isfile(path):
         return
     try:
@@ -220,12 +242,18 @@ def _plot(files: Files, settings: Settings, history: History) -> None:
         write_atomically(files.plot, page, "--plot")
 
 
-def _opening(settings: Settings) -> str:
+def _opening(settings: Settings, width: int) -> str:
     updates = "1 update" if settings.epochs == 1 else f"{settings.epochs} updates"
-    return (
+    said = (
         f"{settings.objective or 'tiny'}: 4 prompts × {settings.group_size} completions and "
-        f"{updates} a step, lr {settings.lr:g}, seed {settings.seed}\n"
+        f"{updates} a step, lr {settings.lr:g}, seed {settings.seed}"
     )
+    alone = "note: a group of one has nothing to be compared with; its advantage is often 0"
+    return _lines_of(width, said, *([alone] if settings.group_size == 1 else ()))
+
+
+def _lines_of(width: int, *sentences: str) -> str:
+    return "".join(f"{line}\n" for said in sentences for line in textwrap.wrap(said, width))
 
 
 def _ends(history: History) -> tuple[int, float, float]:
@@ -249,10 +277,11 @@ def _closing(run: Run, history: History, seconds: float | None, screen: Screen) 
     took = "" if seconds is None else f" in {seconds:.1f} s"
     count = "1 step" if len(history) == 1 else f"{len(history)} steps"
     over = "" if tenth == 1 else f" (means of {tenth} steps)"
-    return (
-        f"\n{terminal(curves(run.settings, history), screen.width, screen.chars)}\n"
-        f"{count}{took}: reward {first:.3f} at first, {last:.3f} at the end{over}\n"
-        f"expected reward of the policy, exactly: {run.expected_reward:.4f}\n"
+    curves_drawn = terminal(curves(run.settings, history), screen.width, screen.chars)
+    return f"\n{curves_drawn}\n" + _lines_of(
+        screen.width,
+        f"{count}{took}: reward {first:.3f} at first, {last:.3f} at the end{over}",
+        f"expected reward of the policy, exactly: {run.expected_reward:.4f}",
     )
 
 
