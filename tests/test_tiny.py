@@ -350,6 +350,39 @@ def test_gradient_rows_sum_to_zero(batch):
     assert max(abs(sum(row)) for row in tiny.grpo_grad(*batch)) < 1e-12
 
 
+def by_token(theta, rows, tokens, old, ref, advantages, mask, clip_eps, beta):
+    """The formula in the docstring of `grpo_grad`, one token after another; adv > 0 and < 0."""
+    new = tiny.token_logps(theta, rows, tokens)
+    grad = [[0.0] * 4 for _ in theta]
+    for i, p in enumerate(rows):
+        probs = [math.exp(x) for x in tiny.log_softmax(theta[p])]
+        for t, tok in enumerate(tokens[i]):
+            ratio = math.exp(new[i][t] - old[i][t])
+            over = advantages[i] > 0 and ratio > 1 + clip_eps
+            under = advantages[i] < 0 and ratio < 1 - clip_eps
+            slope = 0.0 if over or under else -ratio * advantages[i]
+            slope += beta * (1 - math.exp(ref[i][t] - new[i][t]))
+            for v in range(4):
+                grad[p][v] += mask[i][t] * slope * ((tok == v) - probs[v]) / sum(map(sum, mask))
+    return grad
+
+
+@HYPOTHESIS
+@given(batches(), st.floats(0.01, 0.9), st.floats(0, 1), st.booleans())
+def test_closed_form_is_the_sum_over_tokens(batch, clip_eps, beta, mixed):
+    theta, rows, tokens, old, *rest = batch
+    if mixed:  # another old policy for every second slot: tokens that are alike in all else differ
+        old = [[x - 0.3 * (t % 2) for t, x in enumerate(row)] for row in old]
+    batch = (theta, rows, tokens, old, *rest)
+    expected = by_token(*batch, clip_eps, beta)
+    assert gap(tiny.grpo_grad(*batch, clip_eps, beta), expected) < 1e-12
+    cells = tiny._tally(*batch[1:])
+    moved = tiny.token_logps(theta, rows, tokens)
+    assert tiny._tally_clipped(theta, cells, clip_eps) == tiny.clip_fraction(
+        moved, old, rest[-1], clip_eps
+    )
+
+
 # --- numeric_grad ---------------------------------------------------------------------------
 
 
@@ -540,6 +573,14 @@ def rollout_of(prompts=(0,), group_size=2, max_len=2):
         (
             lambda: tiny.grpo_grad([[0.0] * 4], [0], [[0, 1]], ONE, ONE, [1.0], [[0, 0]]),
             r"mask is 0 everywhere",
+        ),
+        (
+            lambda: tiny.grpo_grad([[0.0] * 4], [0], [[0]], ONE, ONE, [1.0], [[1, 1]]),
+            r"tokens\[0\] has length 1, expected 2",
+        ),
+        (
+            lambda: tiny.grpo_grad([[0.0] * 4], [0, 0], [[0, 1]], ONE, ONE, [1.0], [[1, 1]]),
+            r"rows has length 2, expected 1",
         ),
         (lambda: tiny.token_logps([[0.0] * 4], [0, 0], [[1]]), r"tokens has length 1, expected 2"),
         (lambda: rollout_of(prompts=()), r"prompts is empty, expected .*; pass"),

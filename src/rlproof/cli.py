@@ -20,6 +20,7 @@ Examples:
   rlproof explain SUR004           what a fault is, and how to repair it
   rlproof defend train.py          what a script optimises, and why that is right
   rlproof inspect run.jsonl        what a log, a recorded step or a dump proves
+  rlproof train                    train a table of logits, with its curves
   rlproof train run.toml           train a language model on a published objective
 """
 _EPILOG = """\b
@@ -223,19 +224,50 @@ def _nothing(_text: str) -> None:
               help="Judge the first step; end there if something is wrong with it.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE",
               help="Replace a setting of the file, such as optimizer.lr=1e-5.")  # fmt: skip
-def train(run: str | None, resume: bool, check_first_step: bool, settings: tuple[str, ...]) -> None:
-    """Train a language model on a published objective, as RUN.toml says.
+@click.option("--steps", type=int, help="Table: training steps (default: 60).")
+@click.option("--group-size", type=int, help="Table: completions a prompt (default: 8).")
+@click.option("--epochs", type=int, help="Table: updates on each batch (default: 2).")
+@click.option("--lr", type=float, help="Table: learning rate (default: 2).")
+@click.option("--clip-eps", type=float, help="Table: the clip of the ratio (default: 0.2).")
+@click.option("--beta", type=float, help="Table: weight of the KL term (default: 0.04).")
+@click.option("--seed", type=int, help="Table: of the sampling (default: 0).")
+@click.option("--objective", metavar="NAME",
+              help="Table: a published objective instead of the tiny trainer's own.")  # fmt: skip
+@click.option("--log", type=click.Path(), metavar="FILE",
+              help="Table: write the metrics of every step as JSON lines.")  # fmt: skip
+@click.option("--record", type=click.Path(), metavar="FILE",
+              help="Table: record every tenth step for `rlproof inspect`.")  # fmt: skip
+@click.option("--plot", type=click.Path(), metavar="FILE.svg",
+              help="Table: write the curves as SVG.")  # fmt: skip
+def train(
+    run: str | None,
+    resume: bool,
+    check_first_step: bool,
+    settings: tuple[str, ...],
+    **table: Any,
+) -> None:
+    """Train: a table of logits, or a language model as RUN.toml says.
 
-    Every step is written to metrics.jsonl in the run's folder, some with all they were computed
+    Without RUN.toml the tiny trainer of the tutorial runs for a moment, with its curves. With it
+    every step is written to metrics.jsonl in the run's folder, some with all they were computed
     from, for `rlproof inspect`. Settings: docs/reference/train.md.
     """
-    if run is None:
-        raise ConfigError(
-            "RUN.toml is missing; expected the settings of a run (docs/how-to/train.md)"
-        )
-    from rlproof.train.command import train_run
+    given = {name: value for name, value in table.items() if value is not None}
+    if run is not None:
+        if given:
+            option = "--" + next(iter(given)).replace("_", "-")
+            raise ConfigError(f"{option} is for training without RUN.toml; use --set for this run")
+        from rlproof.train.command import train_run
 
-    sys.exit(train_run(run, settings, resume, check_first_step, _echo))
+        sys.exit(train_run(run, settings, resume, check_first_step, _echo))
+    if resume or check_first_step or settings:
+        option = "--resume" if resume else "--set" if settings else "--check-first-step"
+        raise ConfigError(f"{option} needs RUN.toml, the settings of a run (docs/how-to/train.md)")
+    from rlproof.train.tabular import Settings
+    from rlproof.train.tabular_command import Files, train_table
+
+    files = Files(*(given.pop(name, None) for name in ("log", "record", "plot")))
+    sys.exit(train_table(Settings(**given), files, _echo))
 
 
 @main.command()

@@ -69,7 +69,7 @@ def rollout(
             rows.append(p)
             tokens.append(seq + [PAD] * (max_len - length))
             mask.append([1] * length + [0] * (max_len - length))
-            rewards.append(sum(tok == target(p) for tok in seq) / length)
+            rewards.append(seq.count(target(p)) / length)
     return rows, tokens, mask, rewards
 
 
@@ -137,7 +137,9 @@ def grpo_loss(
     Sources: GRPO, arXiv:2402.03300, equations 3, 4; the clip, PPO, arXiv:1707.06347, equation 7;
     k3, Schulman, "Approximating KL Divergence", http://joschu.net/blog/kl-approx.html.
     """
-    real = _real_tokens(mask, advantages, new=new_logps, old=old_logps, ref=ref_logps)
+    real = _real_tokens(
+        mask, advantages, new_logps=new_logps, old_logps=old_logps, ref_logps=ref_logps
+    )
     total = 0.0
     for i, t in real:
         ratio = _exp(new_logps[i][t] - old_logps[i][t])
@@ -168,18 +170,58 @@ def grpo_grad(
     A < 0. On the edge itself the loss has a kink; the slope from inside the range is returned.
     Errors and sources: see `grpo_loss`.
     """
-    new_logps = token_logps(theta, rows, tokens)
-    real = _real_tokens(mask, advantages, new=new_logps, old=old_logps, ref=ref_logps)
-    probs = {p: _softmax(theta[p]) for p in set(rows)}
+    _check_length("rows", rows, len(mask))
+    _real_tokens(mask, advantages, tokens=tokens, old_logps=old_logps, ref_logps=ref_logps)
+    cells = _tally(rows, tokens, old_logps, ref_logps, advantages, mask)
+    return _tally_grad(theta, cells, clip_eps, beta)
+
+
+# Tokens that share prompt p, id v, old and ref share their ratio and KL too, wherever theta goes:
+# they are one cell (p, v, old, ref), and all that a gradient needs of them is three sums:
+# how many they are, Σ of their advantages ≥ 0, Σ of those < 0. There are at most P·V cells in a
+# batch of `train`, however many tokens, and they are added up once for all its updates.
+_Cells = dict[tuple[int, int, float, float], list[float]]
+
+
+def _tally(
+    rows: Sequence[int],
+    tokens: _Ids,
+    old_logps: Rows,
+    ref_logps: Rows,
+    advantages: Sequence[float],
+    mask: Rows,
+) -> _Cells:
+    cells: _Cells = {}
+    for p, adv, *row in zip(rows, advantages, tokens, old_logps, ref_logps, mask, strict=True):
+        for tok, old, ref, m in zip(*row, strict=True):
+            if m:
+                sums = cells.setdefault((p, tok, old, ref), [0, 0.0, 0.0])
+                sums[0] += 1
+                sums[1 if adv >= 0 else 2] += adv
+    return cells
+
+
+def _tally_grad(theta: Table, cells: _Cells, clip_eps: float = 0.2, beta: float = 0.04) -> Table:
+    new = {p: log_softmax(theta[p]) for p in {p for p, *_ in cells}}
+    real = sum(n for n, *_ in cells.values())
     grad = [[0.0] * len(row) for row in theta]
-    for i, t in real:
-        ratio = _exp(new_logps[i][t] - old_logps[i][t])
-        held = ratio * advantages[i] > _clip(ratio, clip_eps) * advantages[i]
-        slope = 0.0 if held else -ratio * advantages[i]
-        slope += beta * (1 - _exp(ref_logps[i][t] - new_logps[i][t]))
-        for v, prob in enumerate(probs[rows[i]]):
-            grad[rows[i]][v] += slope * ((tokens[i][t] == v) - prob) / len(real)
+    for (p, v, old, ref), (n, good, bad) in cells.items():
+        ratio = _exp(new[p][v] - old)
+        clipped = _clip(ratio, clip_eps)
+        free = (good if ratio <= clipped else 0.0) + (bad if ratio >= clipped else 0.0)
+        slope = -ratio * free + n * beta * (1 - _exp(ref - new[p][v]))
+        grad[p][v] += slope / real
+    for p, logps in new.items():
+        whole = sum(grad[p])
+        grad[p] = [g - whole * math.exp(logp) for g, logp in zip(grad[p], logps, strict=True)]
     return grad
+
+
+def _tally_clipped(theta: Table, cells: _Cells, clip_eps: float) -> float:
+    new = {p: log_softmax(theta[p]) for p in {p for p, *_ in cells}}
+    real = sum(n for n, *_ in cells.values())
+    ratios = [(_exp(new[p][v] - old), n) for (p, v, old, _), (n, *_) in cells.items()]
+    return sum(n for ratio, n in ratios if abs(ratio - 1) > clip_eps) / real
 
 
 def clip_fraction(new_logps: Rows, old_logps: Rows, mask: Rows, clip_eps: float = 0.2) -> float:
@@ -189,7 +231,7 @@ def clip_fraction(new_logps: Rows, old_logps: Rows, mask: Rows, clip_eps: float 
     so this counts more tokens than the clip holds. A ratio meant to be 1 ± ε exactly falls on
     the side where rounding puts it. Source: PPO, arXiv:1707.06347. Errors: see `grpo_loss`.
     """
-    real = _real_tokens(mask, None, new=new_logps, old=old_logps)
+    real = _real_tokens(mask, None, new_logps=new_logps, old_logps=old_logps)
     outside = sum(abs(_exp(new_logps[i][t] - old_logps[i][t]) - 1) > clip_eps for i, t in real)
     return outside / len(real)
 
@@ -213,14 +255,16 @@ def numeric_grad(f: Callable[[Table], float], theta: Table, h: float = 1e-4) -> 
     return grad
 
 
-def _numeric_grpo(theta: Table, rows: Sequence[int], tokens: _Ids, *rest: Any, **kw: Any) -> Table:
+def _numeric_grpo(
+    theta: Table, rows: Sequence[int], tokens: _Ids, /, *rest: Any, **kw: Any
+) -> Table:
     def loss(th: Table) -> float:
         return grpo_loss(token_logps(th, rows, tokens), *rest, **kw)
 
     return numeric_grad(loss, theta, h=1e-5)  # near where truncation and rounding balance
 
 
-_GRADIENTS: dict[str, Callable[..., Table]] = {"closed-form": grpo_grad, "numeric": _numeric_grpo}
+_GRADIENTS = ("closed-form", "numeric")
 
 
 def train(
@@ -248,7 +292,7 @@ def train(
     unless a ratio comes within h of the clip edge. Across that kink a difference blends both
     slopes, and the two runs part from there. Raises ValueError for another name, or as `rollout`.
     """
-    _require(gradient in _GRADIENTS, f"gradient is {gradient!r}; pick one of {list(_GRADIENTS)}")
+    _require(gradient in _GRADIENTS, f"gradient is {gradient!r}; pick one of {_GRADIENTS}")
     rng = random.Random(seed)
     theta = [[0.0] * VOCAB for _ in range(max(prompts, default=-1) + 1)]
     ref = [row[:] for row in theta]
@@ -261,10 +305,14 @@ def train(
         advantages = group_advantages(rewards, group_size)
         old_logps = token_logps(theta, rows, tokens)  # the policy that sampled, fixed from here
         batch = (rows, tokens, old_logps, token_logps(ref, rows, tokens), advantages, mask)
+        cells = _tally(*batch)
         for _ in range(epochs):
-            _descend(theta, _GRADIENTS[gradient](theta, *batch, **loss_kwargs), lr)
-            moved = clip_fraction(token_logps(theta, rows, tokens), old_logps, mask, clip_eps)
-            stats["clip_frac"] = max(stats["clip_frac"], moved)
+            if gradient == "numeric":
+                grad = _numeric_grpo(theta, *batch, **loss_kwargs)
+            else:
+                grad = _tally_grad(theta, cells, **loss_kwargs)
+            _descend(theta, grad, lr)
+            stats["clip_frac"] = max(stats["clip_frac"], _tally_clipped(theta, cells, clip_eps))
     return theta, history
 
 
@@ -311,12 +359,12 @@ def _check_length(name: str, array: Sequence[Any], length: int) -> None:
     _require(len(array) == length, f"{name} has length {len(array)}, expected {length}; {hint}")
 
 
-def _real_tokens(mask: Rows, adv: Sequence[float] | None, **logps: Rows) -> list[tuple[int, int]]:
+def _real_tokens(mask: Rows, adv: Sequence[float] | None, **arrays: Rows) -> list[tuple[int, int]]:
     """Check that all arrays fit one B x T batch; return the (row, position) pairs mask keeps."""
     _require(len(mask) > 0, "mask has no rows, expected at least one completion; pass a batch")
     if adv is not None:
         _check_length("advantages", adv, len(mask))
-    for name, array in {"mask": mask, **{f"{k}_logps": a for k, a in logps.items()}}.items():
+    for name, array in {"mask": mask, **arrays}.items():
         _check_length(name, array, len(mask))
         for i, row in enumerate(array):
             _check_length(f"{name}[{i}]", row, len(mask[0]))

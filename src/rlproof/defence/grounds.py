@@ -13,7 +13,8 @@ from rlproof.defence.statements import Statement, canonical, statements
 
 MATHEMATICAL = (
     "log_softmax", "token_logps", "group_advantages", "_normalise", "grpo_loss", "grpo_grad",
-    "clip_fraction", "numeric_grad", "_numeric_grpo", "_descend", "_softmax", "_clip", "_exp",
+    "_tally", "_tally_grad", "_tally_clipped", "clip_fraction", "numeric_grad", "_numeric_grpo",
+    "_descend", "_softmax", "_clip", "_exp",
 )  # fmt: skip
 """Functions of the tiny trainer of which every statement but a trivial one has a ground."""
 
@@ -72,7 +73,7 @@ GROUNDS: tuple[Ground, ...] = (
          "other sampler would leave E[score] ≠ 0."),
         ("mask.append([1] * length + [0] * (max_len - length))", "D5 D6",
          "The mask, not the id, says what is padding: PAD = 0 is a real token too."),
-        ("rewards.append(sum((tok == target(p) for tok in seq)) / length)", "D4",
+        ("rewards.append(seq.count(target(p)) / length)", "D4",
          "Its expectation is π(target) at every length, so V is known exactly."),
     ),
     *_of(
@@ -112,8 +113,8 @@ GROUNDS: tuple[Ground, ...] = (
     ),
     *_of(
         "grpo_loss",
-        ("real = _real_tokens(mask, advantages, new=new_logps, old=old_logps, ref=ref_logps)",
-         *_REAL_TOKENS),
+        ("real = _real_tokens(mask, advantages, new_logps=new_logps, old_logps=old_logps, "
+         "ref_logps=ref_logps)", *_REAL_TOKENS),
         ("for i, t in real:", "D6 E9",
          "Slots of padding add nothing to the sum, whatever they hold."),
         ("ratio = _exp(new_logps[i][t] - old_logps[i][t])", "C1 C11",
@@ -137,32 +138,69 @@ GROUNDS: tuple[Ground, ...] = (
     ),
     *_of(
         "grpo_grad",
-        ("new_logps = token_logps(theta, rows, tokens)", "C1 C6",
+        ("_real_tokens(mask, advantages, tokens=tokens, old_logps=old_logps, ref_logps=ref_logps)",
+         "D6 E9", "The same batch as in the loss, or none at all."),
+        ("cells = _tally(rows, tokens, old_logps, ref_logps, advantages, mask)", "C1 C6",
          "Only the new policy moves with θ: old and reference are constants of the batch."),
-        ("real = _real_tokens(mask, advantages, new=new_logps, old=old_logps, ref=ref_logps)",
-         *_REAL_TOKENS),
-        ("probs = {p: _softmax(theta[p]) for p in set(rows)}", "A1",
-         "The π of the score onehot − π."),
-        ("for i, t in real:", "D6 E9", "The same slots as in the loss."),
-        ("ratio = _exp(new_logps[i][t] - old_logps[i][t])", "C1 C2",
+        ("return _tally_grad(theta, cells, clip_eps, beta)", "A1 E9",
+         "A sum over tokens may be taken in any order, so equal ones come first."),
+    ),
+    *_of(
+        "_tally",
+        ("for p, adv, *row in zip(rows, advantages, tokens, old_logps, ref_logps, mask, "
+         "strict=True):", "A5", "Every token of a completion carries the advantage of its row."),
+        ("for tok, old, ref, m in zip(*row, strict=True):", "C1",
+         "Ratio and KL of a token depend on its prompt, its id and these two, and on nothing "
+         "else of its row."),
+        ("if m:", "D5 D6", "Padding is in no cell, so it is in no sum and in no count."),
+        ("sums = cells.setdefault((p, tok, old, ref), [0, 0.0, 0.0])", "C1 C6",
+         "Two old policies in one batch would make two cells: nothing is assumed to be equal."),
+        ("sums[0] += 1", "D5", "The real tokens, counted for the KL and the denominator."),
+        ("sums[1 if adv >= 0 else 2] += adv", "C3",
+         "The clip asks for the sign of the advantage alone, so one sum for each is enough."),
+    ),
+    *_of(
+        "_tally_grad",
+        ("new = {p: log_softmax(theta[p]) for p in {p for p, *_ in cells}}", "A1 C1",
+         "The policy that is trained: the only thing here that θ moves."),
+        ("real = sum((n for n, *_ in cells.values()))", "D5 D7",
+         "The real tokens of the whole batch, the N of the loss."),
+        ("for (p, v, old, ref), (n, good, bad) in cells.items():", "D6 E9",
+         "The same slots as in the loss, equal ones at once."),
+        ("ratio = _exp(new[p][v] - old)", "C1 C2",
          "The ratio is its own slope along log π, since d exp(x)/dx = exp(x)."),
-        ("held = ratio * advantages[i] > _clip(ratio, clip_eps) * advantages[i]", "C3",
-         "The minimum takes the constant branch just here: ρ > 1+ε with A > 0, ρ < 1−ε with "
-         "A < 0."),
-        ("slope = 0.0 if held else -ratio * advantages[i]", "C2 C3 C17",
-         "A constant has no slope; else it is −ρ·A, minus since the loss is minimised. At the "
-         "kink itself a finite difference would average the two."),
-        ("slope += beta * (1 - _exp(ref_logps[i][t] - new_logps[i][t]))", "B4 B12",
-         "∂k3/∂log π = 1 − π_ref/π: it saturates at 1 above the reference and is unbounded "
-         "below."),
-        ("for v, prob in enumerate(probs[rows[i]]):", "E9",
+        ("clipped = _clip(ratio, clip_eps)", "C3",
+         "Equal to the ratio inside the band and on its edge, where the slope is the inner one."),
+        ("free = (good if ratio <= clipped else 0.0) + (bad if ratio >= clipped else 0.0)",
+         "C3 C17",
+         "The minimum takes the constant branch just where ρ > 1+ε with A > 0 or ρ < 1−ε with "
+         "A < 0. At the kink itself a finite difference would average the two."),
+        ("slope = -ratio * free + n * beta * (1 - _exp(ref - new[p][v]))", "C2 B4 B12",
+         "−ρ·A, minus since the loss is minimised; and ∂k3/∂log π = 1 − π_ref/π for every token, "
+         "which saturates at 1 above the reference and is unbounded below."),
+        ("grad[p][v] += slope / real", "D7 E9",
+         "onehot of the score onehot − π: a token moves its own logit by its slope."),
+        ("for p, logps in new.items():", "E9",
          "A token moves all logits of its own row and none of another prompt's."),
-        ("grad[rows[i]][v] += slope * ((tokens[i][t] == v) - prob) / len(real)", "A1 E9",
+        ("whole = sum(grad[p])", "A1", "Σ over the tokens of the row, each with −π of the score."),
+        ("grad[p] = [g - whole * math.exp(logp) for g, logp in zip(grad[p], logps, "
+         "strict=True)]", "A1 E9",
          "The chain rule with the score onehot − π; each row of the gradient sums to 0."),
     ),
     *_of(
+        "_tally_clipped",
+        ("new = {p: log_softmax(theta[p]) for p in {p for p, *_ in cells}}", "C1",
+         "The policy after the update."),
+        ("real = sum((n for n, *_ in cells.values()))", "D5", "The real tokens."),
+        ("ratios = [(_exp(new[p][v] - old), n) for (p, v, old, _), (n, *_) in cells.items()]",
+         "C1", "One ratio a cell: its tokens share it."),
+        ("return sum((n for ratio, n in ratios if abs(ratio - 1) > clip_eps)) / real", "C8",
+         "The unsigned fraction, as `clip_fraction` has it: a share of the real tokens."),
+    ),
+    *_of(
         "clip_fraction",
-        ("real = _real_tokens(mask, None, new=new_logps, old=old_logps)", *_REAL_TOKENS),
+        ("real = _real_tokens(mask, None, new_logps=new_logps, old_logps=old_logps)",
+         *_REAL_TOKENS),
         ("outside = sum((abs(_exp(new_logps[i][t] - old_logps[i][t]) - 1) > clip_eps "
          "for i, t in real))", "C8",
          "The unsigned fraction: ratios outside the band, also those that the clip does not "
@@ -205,9 +243,11 @@ GROUNDS: tuple[Ground, ...] = (
          "would be 1 and the clip would never act."),
         ("for _ in range(epochs):", "C11 C16",
          "From the second epoch on the ratio corrects for the move, to first order."),
-        ("_descend(theta, _GRADIENTS[gradient](theta, *batch, **loss_kwargs), lr)", "C2 E7",
+        ("cells = _tally(*batch)", "C6",
+         "Once a step as well: what the updates see of the batch doesn't move with θ."),
+        ("_descend(theta, grad, lr)", "C2 E7",
          "The whole gradient is taken before any logit moves."),
-        ("moved = clip_fraction(token_logps(theta, rows, tokens), old_logps, mask, clip_eps)",
+        ("stats['clip_frac'] = max(stats['clip_frac'], _tally_clipped(theta, cells, clip_eps))",
          "C2 C8",
          "After the update: before the first one every ratio is 1 and it would show 0."),
     ),

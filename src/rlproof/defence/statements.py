@@ -101,7 +101,7 @@ def _is_empty(value: ast.expr) -> bool:
     match value:
         case ast.Constant():
             return True
-        case ast.List(elts=[]) | ast.Call(func=ast.Subscript(), args=[]):
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Call(func=ast.Subscript(), args=[]):
             return True
         case ast.ListComp(elt=ast.BinOp(left=ast.List(elts=[ast.Constant(value=0.0)]))):
             return True

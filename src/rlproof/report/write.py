@@ -10,10 +10,10 @@ from rlproof.errors import ConfigError
 from rlproof.read.source import shown
 
 
-def write_atomically(path: str, text: str | bytes) -> None:
+def write_atomically(path: str, text: str | bytes, option: str = "-o") -> None:
     """Write beside the target, then rename over it.
 
-    A device or a pipe is written to, never replaced; a link stays one.
+    A device or a pipe is written to, never replaced; a link stays one. `option` named the file.
 
     Raises:
         ConfigError: the file can't be written; an existing one is untouched.
@@ -28,7 +28,7 @@ def write_atomically(path: str, text: str | bytes) -> None:
         else:
             _replace(target, raw)
     except OSError as error:
-        raise ConfigError(f"-o {shown(path)}: can't be written ({error.strerror})") from None
+        raise ConfigError(f"{option} {shown(path)}: can't be written ({error.strerror})") from None
 
 
 def _replace(target: str, raw: bytes) -> None:

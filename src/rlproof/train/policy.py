@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -255,7 +256,9 @@ def _with_adapters(model: Any, lora: Lora) -> Any:
         r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM"
     )
     try:
-        return peft.get_peft_model(model, settings)
+        with warnings.catch_warnings():  # peft asks transformers for names it has deprecated
+            warnings.simplefilter("ignore", FutureWarning)
+            return peft.get_peft_model(model, settings)
     except ValueError as error:
         raise ConfigError(
             f"[lora] targets {lora.targets!r}: {str(error).splitlines()[0]}"

@@ -6,6 +6,7 @@ Shapes: I surrogates, W weightings, J divergences, K bonuses.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +47,15 @@ class Solved:
     """Of c."""
 
 
+def _totals(parts: list[Sums], *names: str) -> list[Any]:
+    """Sums of parts in units of their sizes; one that overflows explains nothing later on."""
+    with np.errstate(all="ignore"):
+        return [sum(getattr(part, name) / part.size for part in parts) for name in names]
+
+
 def solve(parts: list[Sums], rounding: float) -> Solved:
     """Without a bonus."""
-    ss, sy, dd, dy, sd = (
-        sum(getattr(part, name) / part.size for part in parts)
-        for name in ("ss", "sy", "dd", "dy", "sd")
-    )
-    yy = sum(part.yy / part.size for part in parts)
+    ss, sy, dd, dy, sd, yy = _totals(parts, "ss", "sy", "dd", "dy", "sd", "yy")
     a, b, left = _two(ss, sy, dd, dy, sd, yy, ss < (10 * rounding) ** 2, rounding)
     with np.errstate(divide="ignore"):
         certain = 30 * rounding / np.sqrt(dd)
@@ -65,11 +68,9 @@ def solve_with_bonus(parts: list[Sums], rounding: float, k: int) -> Solved:
     Candidates are left out where H can't be told apart from the rest, where it contributes
     nothing, and where the sign of the surrogate would drown in rounding.
     """
-    ss, sy, dd, dy, sd, hh, hy, sh, dh = (
-        sum(getattr(part, name) / part.size for part in parts)
-        for name in ("ss", "sy", "dd", "dy", "sd", "hh", "hy", "sh", "dh")
+    ss, sy, dd, dy, sd, hh, hy, sh, dh, yy = _totals(
+        parts, "ss", "sy", "dd", "dy", "sd", "hh", "hy", "sh", "dh", "yy"
     )
-    yy = sum(part.yy / part.size for part in parts)
     h, y, s, d = hh[k], hy[k], sh[:, :, k], dh[:, :, k]
     dim = (10 * rounding) ** 2
     with np.errstate(all="ignore"):
