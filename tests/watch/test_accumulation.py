@@ -64,6 +64,19 @@ def test_undeclared_or_one_is_silent(tmp_path, facts):
         assert codes(scaled(tmp_path / f"{factor}.jsonl", factor), *facts) == []
 
 
+@pytest.mark.parametrize("factor", [1 / 8, 1 / 3, 1, 1 / 4])
+@pytest.mark.parametrize("name", OF_BOTH)
+def test_half_precision_makes_no_factor_of_another(tmp_path, factor, name):
+    path = scaled(tmp_path / "a.jsonl", factor, name, dtype=np.float16, steps=16)
+    assert "STP015" not in codes(path, "accumulation=4")
+
+
+def test_many_accumulated_batches_leave_too_little_to_tell(tmp_path):
+    """1/64² of a loss is of the size of float32's rounding beside advantages of 1."""
+    path = scaled(tmp_path / "a.jsonl", 1 / 4000)
+    assert codes(path, "accumulation=64") == []
+
+
 def test_three_batches_of_losses_do_not_decide(tmp_path):
     assert codes(scaled(tmp_path / "a.jsonl", 1 / 16, steps=3), "accumulation=4") == []
     assert codes(scaled(tmp_path / "b.jsonl", 1 / 16, steps=4), "accumulation=4") == ["STP015"]

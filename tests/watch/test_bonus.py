@@ -66,6 +66,18 @@ def test_a_fault_is_named_beside_a_bonus(tmp_path, code):
     assert blamed(path) <= {code, "SUR013"}  # SUR013 gives the same values as SUR004
 
 
+@pytest.mark.parametrize("c", [0.01, 0.1])
+@pytest.mark.parametrize("name", ["grpo", "dapo", "gspo", "grpo-tis"])
+def test_half_precision_is_no_fault(tmp_path, name, c):
+    objective = OBJECTIVES[name].objective.but(entropy=Entropy(c))
+    path = record(
+        tmp_path / "a.jsonl", lambda a: float(objective.loss(batch(a))[0]),
+        dtype=np.float16, steps=20, entropy=True,
+    )  # fmt: skip
+    for facts in ((), (f"objective={name}", f"entropy_coefficient={c}")):
+        assert of_loss(inspect_path(path, facts)) == []
+
+
 def test_the_weight_and_its_sign_are_said(tmp_path):
     """c = 0.01 by construction; no code of the catalogue is an entropy that is minimised."""
     shown = inspect_path(with_bonus(tmp_path / "a.jsonl", {}, 0.01), ())

@@ -65,8 +65,9 @@ class Twice:
         points = self.fits.points.twice_divided(self.fits.coordinates.batches)
         if points:
             return points[0].factor, ", ".join(one.name for one in points)
+        if 300 * self.fits.coordinates.rounding * k**2 > 1:  # then no factor is known to 1 %
+            return None
         fits = self.fits.coordinates.fits()
-        near = 1e-3 if self.fits.coordinates.rounding < 1e-3 else 2e-2
         means = [
             fit
             for fit in fits
@@ -74,7 +75,7 @@ class Twice:
         ]
 
         def close(factor: float, expected: float) -> bool:
-            return abs(abs(factor) - expected) <= near * expected
+            return abs(abs(factor) - expected) <= 1e-3 * expected
 
         if any(close(fit.factor, once) for fit in means for once in (1.0, right)):
             return None
