@@ -65,7 +65,7 @@ class Twice:
         points = self.fits.points.twice_divided(self.fits.coordinates.batches)
         if points:
             return points[0].factor, ", ".join(one.name for one in points)
-        if 300 * self.fits.coordinates.rounding * k**2 > 1:  # then no factor is known to 1 %
+        if 300 * self.fits.coordinates.rounding > twofold:  # then no factor is known to 1 %
             return None
         fits = self.fits.coordinates.fits()
         means = [
