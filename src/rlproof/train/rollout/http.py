@@ -75,7 +75,7 @@ class Client:
             if attempt and off.wait(self._wait * 2 ** (attempt - 1)):
                 break
             try:
-                return self._once(path, sent)
+                return self._once(path, sent, off)
             except _AgainError as error:
                 last = str(error)
             if off.is_set():
@@ -91,7 +91,7 @@ class Client:
         for held in list(self._open):
             _shut(held)
 
-    def _once(self, path: str, sent: bytes) -> Any:
+    def _once(self, path: str, sent: bytes, off: threading.Event) -> Any:
         connection = self._kind(self._host, self._port, timeout=self._timeout)
         late = threading.Event()
         timer = None
@@ -100,6 +100,8 @@ class Client:
             # kept here: the connection lets go of it once an answer begins
             held: socket.socket = connection.sock
             timer = self._timer(held, late)
+            if off.is_set():  # after the socket is listed, so that `call_off` misses none
+                raise _AgainError("called off")
             connection.request("POST", self._prefix + path, sent, self._headers)
             answer = connection.getresponse()
             status, data = answer.status, answer.read()
