@@ -49,6 +49,7 @@ class ServerEngine:
         wait: seconds before the second try; doubled before each further one.
         extra: fields of the request to set; None leaves out one that a server doesn't know.
         vocabulary: ids that the model knows, to check prompts and answers.
+        context: positions that the model has, to check prompts.
         stream: another one for each process that samples at once.
 
     Raises:
@@ -75,6 +76,7 @@ class ServerEngine:
         wait: float = 0.5,
         extra: Mapping[str, Any] | None = None,
         vocabulary: int | None = None,
+        context: int | None = None,
         stream: int = 0,
     ) -> None:
         if logprobs not in LOGPROBS:
@@ -92,6 +94,7 @@ class ServerEngine:
         self.model, self.sampling, self.version = model, sampling, 0
         self._eos, self._pad, self._push, self._workers = list(eos), pad, push, workers
         self._extra, self._vocabulary, self._stream = dict(extra or {}), vocabulary, stream
+        self.context = context
         self._batches = 0
 
     def generate(
@@ -108,8 +111,9 @@ class ServerEngine:
                 can't be right. The other requests are then called off.
         """
         most = check_prompts(
-            prompts, self.sampling.max_tokens, vocabulary=self._vocabulary, limits=limits
-        )
+            prompts, self.sampling.max_tokens,
+            context=self.context, vocabulary=self._vocabulary, limits=limits,
+        )  # fmt: skip
         first = self._first_seed()
         self._batches += 1
         off = threading.Event()
