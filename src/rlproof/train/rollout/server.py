@@ -12,13 +12,12 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from typing import Any
 
-import numpy as np
-
 from rlproof.errors import ConfigError
 from rlproof.train.rollout.answer import row_of_answer
 from rlproof.train.rollout.batch import RolloutBatch, Row, stack
 from rlproof.train.rollout.http import Client
 from rlproof.train.rollout.prompts import check_prompts
+from rlproof.train.rollout.seeds import first_seed
 from rlproof.train.sampling import Sampling
 
 LOGPROBS = ("raw", "drawn")
@@ -114,7 +113,7 @@ class ServerEngine:
             prompts, self.sampling.max_tokens,
             context=self.context, vocabulary=self._vocabulary, limits=limits,
         )  # fmt: skip
-        first = self._first_seed()
+        first = first_seed(self.sampling.seed, self._stream, self._batches)
         self._batches += 1
         off = threading.Event()
         pool = ThreadPoolExecutor(min(self._workers, len(prompts)))
@@ -153,10 +152,6 @@ class ServerEngine:
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on with the seeds where `state` was taken; the server's weights are not changed."""
         self._batches, self.version = state["batches"], state["version"]
-
-    def _first_seed(self) -> int:
-        key = [self.sampling.seed, self._stream, self._batches]
-        return int(np.random.SeedSequence(key).generate_state(1)[0] >> 1)
 
     def _row(self, i: int, prompt: list[int], limit: int, seed: int, off: threading.Event) -> Row:
         how = self.sampling
