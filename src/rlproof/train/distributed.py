@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rlproof.errors import TrainError
+
 
 class Ranks:
     """One process: everything is already the whole."""
@@ -67,9 +69,15 @@ class Launched(Ranks):
     def __init__(self) -> None:
         from accelerate import Accelerator
 
-        self.accelerator = Accelerator()
+        self.accelerator = Accelerator(cpu=not torch.cuda.is_available())
         self.world = int(self.accelerator.num_processes)
         self.rank = int(self.accelerator.process_index)
+        launched = int(os.environ["WORLD_SIZE"])
+        if self.world != launched:
+            raise TrainError(
+                f"{launched} processes were launched and accelerate knows {self.world}; expected "
+                "all of them: start with `accelerate launch` or `torchrun`"
+            )
 
     def wrap(self, module: nn.Module) -> Any:
         """Distributed data parallel."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -164,7 +165,8 @@ def made(config: TrainConfig, model: Any, tokenizer: Any) -> Policy:
         model = _with_adapters(model, config.lora)
     device = config.run.device
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        own = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        device = own if torch.cuda.is_available() else "cpu"
     model.to(device=device, dtype=torch.float32)
     policy = Policy(Scorer(model), tokenizer, config.model.dtype)
     model.eval()

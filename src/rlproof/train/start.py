@@ -115,6 +115,7 @@ def found(folder: Path, resume: bool, group: Ranks) -> Path | None:
     group.wait()
     there = checkpoint.saved(folder)
     begun = bool(there) or (folder / "metrics.jsonl").exists()
+    group.wait()  # nobody writes before everybody has looked
     if resume and not begun:
         raise ConfigError(f"{folder} has no run to resume; start it without --resume")
     if not resume and begun:
