@@ -12,8 +12,9 @@ from click.testing import CliRunner
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from rlproof.cli import main  # noqa: E402
-from tests.support import tiny_policy  # noqa: E402
+from tests.support import tiny_policy
+
+from rlproof.cli import main
 
 REWARD = "def share(completions, **_):\n    return [c.count('a') / 4 for c in completions]\n"
 
