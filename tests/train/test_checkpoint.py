@@ -14,9 +14,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from rlproof.errors import CheckpointError, ConfigError, TrainError  # noqa: E402
-from rlproof.train import Trainer, TrainConfig, atomic, checkpoint  # noqa: E402
 from tests.support import tiny_policy  # noqa: E402
+
+from rlproof.errors import CheckpointError, ConfigError, TrainError  # noqa: E402
+from rlproof.train import TrainConfig, Trainer, atomic, checkpoint  # noqa: E402
 
 
 def drawn(completions: list[str], **_: Any) -> list[float]:

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from rlproof.cli import main  # noqa: E402
-from tests.support import tiny_policy  # noqa: E402
+from tests.support import tiny_policy
+
+from rlproof.cli import main
 
 REWARD = "def share(completions, **_):\n    return [c.count('a') / 4 for c in completions]\n"
 
@@ -96,5 +97,6 @@ def test_a_reward_that_raises_is_one_line(run):
 
 
 def test_without_a_file():
-    found = call()
-    assert found.exit_code == 2
+    found = call()  # the table of logits: tests/train/test_tabular_command.py
+    assert found.exit_code == 0
+    assert "4 prompts" in found.output

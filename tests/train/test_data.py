@@ -8,10 +8,11 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from rlproof.errors import DataError  # noqa: E402
-from rlproof.train.config import Data  # noqa: E402
-from rlproof.train.data import prompts_of, rows_of  # noqa: E402
-from tests.support import tiny_policy  # noqa: E402
+from tests.support import tiny_policy
+
+from rlproof.errors import DataError
+from rlproof.train.config import Data
+from rlproof.train.data import prompts_of, rows_of
 
 ROWS = [{"prompt": f"{n}+{n}=", "answer": 2 * n} for n in range(5)]
 TEMPLATE = (

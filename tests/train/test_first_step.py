@@ -10,13 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from tests.train.test_trainer import config, trainer  # noqa: E402
+
 from rlproof.errors import FirstStepError  # noqa: E402
 from rlproof.space.published import OBJECTIVES  # noqa: E402
-from rlproof.train import checkpoint, trainer as loop  # noqa: E402
+from rlproof.train import checkpoint  # noqa: E402
 from rlproof.train import step as updates  # noqa: E402
+from rlproof.train import trainer as loop
 from rlproof.train.first_step import facts  # noqa: E402
 from rlproof.watch.facts import facts_of  # noqa: E402
-from tests.train.test_trainer import config, trainer  # noqa: E402
 
 CHECK = {"record": {"check_first_step": True}, "checkpoint": {"every": 1},
          "batch": {"prompts": 4, "group": 4, "epochs": 2}}  # fmt: skip

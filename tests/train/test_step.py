@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from tests.support import tiny_policy  # noqa: E402
+
 from rlproof.space.aggregation import Scope  # noqa: E402
 from rlproof.space.batch import Batch  # noqa: E402
 from rlproof.space.objective import Entropy, Objective  # noqa: E402
@@ -19,7 +21,6 @@ from rlproof.train.distributed import Ranks  # noqa: E402
 from rlproof.train.prepare import Step, advantages_of, counted  # noqa: E402
 from rlproof.train.rollout.batch import RolloutBatch  # noqa: E402
 from rlproof.train.step import Updater  # noqa: E402
-from tests.support import tiny_policy  # noqa: E402
 
 GROUP, PROMPTS, WIDTH = 4, 4, 6
 ROWS = GROUP * PROMPTS

@@ -12,13 +12,14 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from rlproof.errors import ConfigError, DataError, RewardError  # noqa: E402
-from rlproof.space.published import OBJECTIVES  # noqa: E402
-from rlproof.train import Trainer, TrainConfig, checkpoint  # noqa: E402
-from rlproof.train.prepare import needs_reference  # noqa: E402
-from rlproof.watch.command import inspect_path  # noqa: E402
 from tests.support import tiny_policy  # noqa: E402
 from tests.support.tiny_policy import share_of_a  # noqa: E402
+
+from rlproof.errors import ConfigError, DataError, RewardError  # noqa: E402
+from rlproof.space.published import OBJECTIVES  # noqa: E402
+from rlproof.train import TrainConfig, Trainer, checkpoint  # noqa: E402
+from rlproof.train.prepare import needs_reference  # noqa: E402
+from rlproof.watch.command import inspect_path  # noqa: E402
 
 
 def config(folder: Path, **sections: Any) -> TrainConfig:
@@ -143,7 +144,7 @@ def test_lora_trains_adapters_and_resumes(tmp_path):
 def test_bfloat16_keeps_float32_weights(tmp_path):
     assert trainer(tmp_path / "float32")._exact
     how = {"dtype": "bfloat16", "config": None}
-    one = trainer(tmp_path / "run", **{"model_settings": how, "batch": {"minibatches": 2}})
+    one = trainer(tmp_path / "run", model_settings=how, batch={"minibatches": 2})
     assert not one._exact  # the old log-probs are then computed, not kept from sampling
     history = one.train().history
     assert {p.dtype for p in one.policy.trained().values()} == {torch.float32}

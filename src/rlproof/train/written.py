@@ -54,6 +54,7 @@ class Written:
         self.facts = facts(config, objective, vocabulary)
         self.folder = Path(config.run.folder)
         self.recorder: Recorder | None = None
+        self._noted: dict[str, int] = {}
         self._loggers: list[Logger] = []
         every = config.record.every
         if every:
@@ -99,18 +100,26 @@ class Written:
         for logger in self._loggers:
             logger.log(step, values)
         if values["adv_max"] == values["adv_min"] == 0:
-            self.say(
-                f"note: step {step}: all advantages are 0, the rewards of each group are equal; "
-                "there is nothing to learn from it"
+            self._note(
+                step,
+                "all advantages are 0, the rewards of each group are equal; there is nothing to "
+                "learn from it",
             )
         if values["truncated_frac"] == 1:
             dropped = self.objective.masks.truncated == "dropped"
             effect = "all are masked out: nothing is learnt" if dropped else "no end is learnt"
-            self.say(
-                f"note: step {step}: every completion was cut off at "
-                f"{self.config.sampling.max_tokens} tokens, {effect}; raise [sampling] max_tokens "
-                "if completions should end"
+            self._note(
+                step,
+                f"every completion was cut off at {self.config.sampling.max_tokens} tokens, "
+                f"{effect}; raise [sampling] max_tokens if completions should end",
             )
+
+    def _note(self, step: int, text: str) -> None:
+        """Say it at the first step, the second, the fourth, …: it is in the metrics of each."""
+        count = self._noted[text] = self._noted.get(text, 0) + 1
+        if count & (count - 1) == 0:
+            again = f" (so far at {count} steps)" if count > 1 else ""
+            self.say(f"note: step {step}: {text}{again}")
 
     def completions(
         self, step: int, chosen: Sequence[Prompt], texts: Sequence[Any], rewards_N: Sequence[float]

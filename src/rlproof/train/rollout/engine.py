@@ -23,6 +23,11 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def context(self) -> int | None:
+        """Positions that the model has; None if that isn't known."""
+        ...
+
     def generate(
         self, prompts: Sequence[Sequence[int]], *, limits: Sequence[int] | None = None
     ) -> RolloutBatch:

@@ -20,6 +20,8 @@ from rlproof.train.sampling import Sampling
 
 _CHECKED: weakref.WeakKeyDictionary[Any, set[bool]] = weakref.WeakKeyDictionary()
 """Models that were compared: without, and with padded prompts."""
+SLOTS = 64
+"""Tokens of a completion that are compared: all logits of a long one would not fit."""
 BOUND = 0.01
 """Largest gap in float32, nats. Attention stays below 1e-5, recurrent layers below 1e-3."""
 BOUND_OF_MEAN = 0.2
@@ -38,16 +40,19 @@ def check_exact(forward: Forward, batch: RolloutBatch, sampling: Sampling) -> No
         return
     lengths_B = batch.prompt_mask.sum(1)
     rows = batch.rows([int(lengths_B.argmin()), int(lengths_B.argmax())])
-    logits_RSV = forward.whole(rows.ids, rows.attention, rows.positions)
-    slots_RTV = logits_RSV[:, rows.prompts.shape[1] - 1 : -1]
-    probs = probabilities(slots_RTV.flatten(0, 1), sampling).view(slots_RTV.shape)
-    logps_RT = probs.gather(-1, rows.tokens[..., None])[..., 0].log()
-    gaps = (logps_RT - rows.logps).abs()[rows.mask > 0]
+    prompt, width = rows.prompts.shape[1], min(rows.tokens.shape[1], SLOTS)
+    seen = slice(0, prompt + width)
+    logits_RTV = forward.whole(
+        rows.ids[:, seen], rows.attention[:, seen], rows.positions[:, seen], width + 1
+    )[:, :-1]
+    probs = probabilities(logits_RTV.flatten(0, 1), sampling).view(logits_RTV.shape)
+    logps_RT = probs.gather(-1, rows.tokens[:, :width, None])[..., 0].log()
+    gaps = (logps_RT - rows.logps[:, :width]).abs()[rows.mask[:, :width] > 0]
     if sampling.cut:  # a token at the edge of the cut may be out by rounding
         gaps = gaps[gaps.isfinite()]
     if not len(gaps):
         return
-    wide = logits_RSV.dtype in (torch.float32, torch.float64)
+    wide = logits_RTV.dtype in (torch.float32, torch.float64)
     gap, bound = (gaps.max(), BOUND) if wide else (gaps.mean(), BOUND_OF_MEAN)
     if not gap <= bound:
         where, way = ("its cache", "use a server")

@@ -38,7 +38,9 @@ class Forward:
                 f"{type(inner).__name__} takes no key-value cache; expected a causal language "
                 "model whose forward has `past_key_values`"
             )
-        self._keep = {n: 1 for n in ("logits_to_keep", "num_logits_to_keep") if n in names}
+        self._keep_name = next(
+            (n for n in ("logits_to_keep", "num_logits_to_keep") if n in names), ""
+        )
         self._positions = "position_ids" in names
         self._model, self.inner = model, inner
         self.config = inner.config
@@ -54,16 +56,20 @@ class Forward:
         extra = {"position_ids": positions} if self._positions else {}
         out = self._model(
             input_ids=ids, attention_mask=attention, use_cache=True,
-            **extra, **self._keep, **{self._cache_name: cache},
+            **extra, **self._kept(1), **{self._cache_name: cache},
         )  # fmt: skip
         last: Tensor = out.logits[:, -1]
         return last
 
-    def whole(self, ids: Tensor, attention: Tensor, positions: Tensor) -> Tensor:
-        """Logits (R, S, V) of every slot, as a trainer computes them."""
+    def whole(self, ids: Tensor, attention: Tensor, positions: Tensor, last: int) -> Tensor:
+        """Logits (R, last, V) of the last slots, as a trainer computes them."""
         extra = {"position_ids": positions} if self._positions else {}
-        logits: Tensor = self._model(input_ids=ids, attention_mask=attention, **extra).logits
+        out = self._model(input_ids=ids, attention_mask=attention, **extra, **self._kept(last))
+        logits: Tensor = out.logits[:, -last:]
         return logits
+
+    def _kept(self, slots: int) -> dict[str, int]:
+        return {self._keep_name: slots} if self._keep_name else {}
 
 
 @contextmanager

@@ -28,6 +28,8 @@ from rlproof.train.sampling import Sampling
 
 _AGREED: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 """Models whose lean forward was compared with their own, and whether the two agreed."""
+ROOM = 256
+"""Tokens of a completion that the cache has room for at first; it doubles."""
 DROP_AT = 0.25
 """Share of the computed rows that must have ended before they are taken out: that copies the
 cache."""
@@ -168,7 +170,8 @@ class _Sampler:
         chosen = [unique_B.index(u) for u in range(len(first))]
         ids_US, mask_US = self.prompts_BS[chosen], self.prompt_mask_BS[chosen]
         positions_US = (mask_US.cumsum(1) - 1).clamp(min=0)
-        cache = roomy_cache(self.forward.config, sum(self.tokens_BT.shape[1:]) + ids_US.shape[1])
+        room = ids_US.shape[1] + min(self.tokens_BT.shape[1], ROOM)
+        cache = roomy_cache(self.forward.config, room)
         whole = None if bool(mask_US.all()) else mask_US
         logits_UV = self.forward(ids_US, whole, positions_US, cache)
         index_B = torch.tensor(unique_B, device=self.forward.device)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from rlproof.train.rollout.batch import RolloutBatch
+from rlproof.train.rollout.forward import Forward
 from rlproof.train.rollout.generate import generate
 from rlproof.train.sampling import Sampling
 
@@ -41,6 +42,11 @@ class LocalEngine:
         """
         wide = (torch.float32, torch.float64)
         return self.sampling.exact and next(self.model.parameters()).dtype in wide
+
+    @property
+    def context(self) -> int | None:
+        """Positions that the model has; None if it has no bound."""
+        return Forward(self.model).context
 
     def generate(
         self, prompts: Sequence[Sequence[int]], *, limits: Sequence[int] | None = None
