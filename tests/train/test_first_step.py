@@ -16,7 +16,7 @@ from rlproof.errors import FirstStepError  # noqa: E402
 from rlproof.space.published import OBJECTIVES  # noqa: E402
 from rlproof.train import checkpoint  # noqa: E402
 from rlproof.train import step as updates  # noqa: E402
-from rlproof.train import trainer as loop
+from rlproof.train import trainer as loop  # noqa: E402
 from rlproof.train.first_step import facts  # noqa: E402
 from rlproof.watch.facts import facts_of  # noqa: E402
 
@@ -26,7 +26,7 @@ CHECK = {"record": {"check_first_step": True}, "checkpoint": {"every": 1},
 
 def leaking(*args: Any, **kwargs: Any) -> Any:
     """Advantages of the batch, scaled, where those of a group are declared (ADV001)."""
-    adv, kept = real_advantages(*args, **kwargs)
+    _, kept = real_advantages(*args, **kwargs)
     rewards = torch.tensor(args[1])[:, 0]
     return ((rewards - rewards.mean()) / (rewards.std() + 1e-4)).float(), kept
 
@@ -57,7 +57,7 @@ def test_a_loss_that_is_maximised(tmp_path, monkeypatch):
         return replace(made, advantages=-made.advantages)
 
     monkeypatch.setattr(updates, "fused_batch", wrong)
-    with pytest.raises(FirstStepError, match="SUR005|STP001"):
+    with pytest.raises(FirstStepError, match=r"SUR005|STP001"):
         trainer(tmp_path / "run", **CHECK).train()
 
 
