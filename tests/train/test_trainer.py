@@ -236,7 +236,7 @@ def test_what_an_environment_says_is_not_trained_on(tmp_path):
     )  # fmt: skip
     one.engine.eos = list(range(16))  # type: ignore[attr-defined]  # each turn has one token
     real = one.updater.gradient
-    one.updater.gradient = lambda part: seen.append(part) or real(part)  # type: ignore
+    one.updater.gradient = lambda part, entropy: seen.append(part) or real(part, entropy)  # type: ignore
     one.train()
     (part,) = seen
     assert part.mask.sum(1).tolist() == [2.0] * 32  # one token a turn
