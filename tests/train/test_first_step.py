@@ -74,6 +74,21 @@ def test_old_log_probs_of_another_temperature(tmp_path, monkeypatch):
         one.train()
 
 
+def test_a_fused_gradient_that_is_off(tmp_path, monkeypatch):
+    """As if a kernel had lost a factor: 1 % of the states' gradient."""
+    from rlproof.train.fused import head
+
+    real = head._HandOver.backward
+
+    def off(ctx: Any, *grads: Any) -> Any:
+        first, *rest = real(ctx, *grads)
+        return (first * 1.01, *rest)
+
+    monkeypatch.setattr(head._HandOver, "backward", staticmethod(off))
+    with pytest.raises(FirstStepError, match=r"differs from that of autograd by 0\.01"):
+        trainer(tmp_path / "run", **CHECK).train()
+
+
 def test_without_the_check_nothing_is_judged(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "advantages_of", turned)
     trainer(tmp_path / "run").train()

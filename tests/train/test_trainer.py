@@ -92,6 +92,29 @@ def test_the_first_step_of_every_recipe_passes(recipe, tmp_path):
     assert not [line for line in said if "first step" in line]
 
 
+OWN: dict[str, dict[str, Any]] = {
+    "entropy bonus": {"recipe": "grpo", "entropy": {"coefficient": 0.05}},
+    "entropy of the few": {"recipe": "dapo", "entropy": {"top_share": 0.3}},
+    "filter": {"recipe": "dapo", "filter": {"rule": "zero-variance"}},
+    "filter that counts": {"recipe": "dapo", "filter": {"rule": "zero-variance", "counted": True}},
+    "masked rows": {"recipe": "dapo", "masks": {"truncated": "dropped"}},
+    "masked end": {"recipe": "dr_grpo", "masks": {"end": "dropped"}},
+    "large beta": {"recipe": "grpo", "divergence": {"coefficient": 1.0}},
+    "constant": {"recipe": "dr_grpo", "aggregation": "constant", "length": 100},
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_first_step_of_coordinates_of_one_s_own_passes(name, tmp_path):
+    said: list[str] = []
+    trainer(
+        tmp_path / "run", objective=OWN[name], run={"steps": 1}, say=said.append,
+        batch={"prompts": 4, "minibatches": 2, "epochs": 2}, record={"check_first_step": True},
+        sampling={"temperature": 0.8},
+    ).train()  # fmt: skip
+    assert not [line for line in said if "first step" in line]
+
+
 def test_a_reference_is_kept_only_where_one_is_needed(tmp_path):
     for n, recipe in enumerate(("dapo", "grpo")):
         one = trainer(tmp_path / str(n), objective={"recipe": recipe})
@@ -236,7 +259,7 @@ def test_what_an_environment_says_is_not_trained_on(tmp_path):
     )  # fmt: skip
     one.engine.eos = list(range(16))  # type: ignore[attr-defined]  # each turn has one token
     real = one.updater.gradient
-    one.updater.gradient = lambda part: seen.append(part) or real(part)  # type: ignore
+    one.updater.gradient = lambda part, entropy: seen.append(part) or real(part, entropy)  # type: ignore
     one.train()
     (part,) = seen
     assert part.mask.sum(1).tolist() == [2.0] * 32  # one token a turn

@@ -200,6 +200,9 @@ class Metrics:
     """Any of `jsonl`, `tensorboard`, `trackio`, `wandb`."""
     project: str = "rlproof"
     """The project of trackio and wandb."""
+    entropy: int = 5
+    """Steps between measurements of the policy's entropy, where the objective does not need it;
+    0 measures it with the records only."""
     completions: int = 0
     """Completions of each step that are written to completions.jsonl."""
 
@@ -427,6 +430,7 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "checkpoint.keep": _least(1),
     "metrics.to": (lambda value: set(value) <= set(LOGGERS), f"any of {', '.join(LOGGERS)}"),
     "metrics.completions": _least(0),
+    "metrics.entropy": _least(0),
     "record.every": _least(0),
 }  # fmt: skip
 """What a value must be beyond its kind, and how a message says it."""

@@ -23,6 +23,7 @@ from rlproof.train.config import TrainConfig
 from rlproof.train.data import Prompt
 from rlproof.train.distributed import ranks
 from rlproof.train.engines import Sampler, engine_of
+from rlproof.train.first_step import check_gradient
 from rlproof.train.prepare import (
     Step,
     advantages_of,
@@ -217,9 +218,12 @@ class Trainer:
         batch = self.config.batch
         rate = optimizer.rate(self.step, self.config.run.steps, self.config.optimizer)
         found: list[dict[str, float]] = []
+        entropy = self.written.wants_entropy(self.step)
+        if self.written.judges(self.step):
+            check_gradient(self.updater.agreement(step), self.config.model.dtype)
         for _ in range(batch.epochs):
             for part in step.parts(batch.minibatches):
-                update = self.updater.gradient(part)
+                update = self.updater.gradient(part, entropy)
                 self.written.record(self.step, update, len(found))
                 found.append(update_metrics(self.objective, update, self.ranks))
                 self.updater.apply(rate)
