@@ -15,9 +15,10 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.support import tiny_policy
+
 from rlproof.train import TrainConfig, Trainer
 from rlproof.watch.record import Recorder
-from tests.support import tiny_policy
 
 VOCABULARY, WIDTH, LENGTH = 4000, 128, 48
 
