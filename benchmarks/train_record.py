@@ -1,7 +1,7 @@
 """What recording and metrics cost a training step: medians of ratios from one run.
 
-`python benchmarks/train_record.py [STEPS]`. One trainer takes steps in turn with the recorder due at
-each step, with records every 20 steps as by default, and without any; the sides are interleaved.
+`python benchmarks/train_record.py [STEPS]`. One trainer takes steps in turn with the recorder due
+at each step, with records every 20 steps as by default, and without any; the sides are interleaved.
 """
 
 from __future__ import annotations
