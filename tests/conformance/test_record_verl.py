@@ -58,7 +58,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     losses = [f"compute_policy_loss_{mode}" for mode in (*MODES, "reinforce")]
     found = extract(
         wheel(NAME, VERSION), CORE, [*names, *losses],
-        {"torch": torch, "Enum": Enum, "verl_F": code().functional, "ActorConfig": configs().ActorConfig,
+        {"torch": torch, "Enum": Enum, "verl_F": code().functional,
+         "ActorConfig": configs().ActorConfig,
          "AlgoConfig": type("AlgoConfig", (), {})},
         decorators=True,
     )  # fmt: skip
