@@ -246,11 +246,11 @@ def train(
     settings: tuple[str, ...],
     **table: Any,
 ) -> None:
-    """Train: a table of logits, or a language model as RUN.toml says.
+    """Train a table of logits, or a language model as RUN.toml says.
 
-    Without RUN.toml the tiny trainer of the tutorial runs for a moment, with its curves. With it
-    every step is written to metrics.jsonl in the run's folder, some with all they were computed
-    from, for `rlproof inspect`. Settings: docs/reference/train.md.
+    Without RUN.toml the tiny trainer runs for a moment and shows its curves; options marked
+    "Table" go with it. With RUN.toml every step is written to metrics.jsonl in the run's folder,
+    some with all they were computed from, for `rlproof inspect`: docs/reference/train.md.
     """
     given = {name: value for name, value in table.items() if value is not None}
     if run is not None:

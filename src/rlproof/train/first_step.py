@@ -49,7 +49,8 @@ def record_of(
     """The arguments for `rlproof.record`: the rows of all processes of one update.
 
     The gradient is taken by autograd through the value of the loss, with the denominators that
-    the micro-batches had.
+    the micro-batches had. With a bonus for entropy it is that of the rest, and tells what the loss
+    is; the value, which has the bonus in it, is left out.
     """
     part = update.part
     given: dict[str, Any] = {
@@ -59,17 +60,20 @@ def record_of(
         "sampler_logps": ranks.rows(part.rollout.logps),
         "mask": ranks.rows(part.mask),
         "tokens": ranks.rows(part.rollout.tokens),
-        "entropy": ranks.rows(update.entropy),
         "grad": ranks.rows(slope(objective, update)),
     }
+    if update.entropy is not None:
+        given["entropy"] = ranks.rows(update.entropy)
     if part.ref is not None:
         given["ref_logps"] = ranks.rows(part.ref)
     if part.kept is not None:
         given["mask"] = given["mask"] * ranks.rows(part.kept)[:, None]
     if part.whole or not _of_batch(objective):
         given["rewards"] = ranks.rows(part.rewards)
+    if not objective.entropy.coefficient:  # the bonus is no function of log-probs
+        given["loss"] = update.loss
     declared = dict(declared)
-    return {**given, "groups": part.group, "loss": update.loss, "update": number,
+    return {**given, "groups": part.group, "update": number,
             "objective": declared.pop("objective", None), "facts": declared}  # fmt: skip
 
 
@@ -83,6 +87,21 @@ def _of_batch(objective: Objective) -> bool:
 def judged(path: Path) -> tuple[Found, ...]:
     """What the rules of `rlproof inspect` find in recorded steps."""
     return Inspector(str(path), open_source(str(path))).run().findings
+
+
+def check_gradient(difference: float, dtype: str) -> None:
+    """Refuse a fused gradient that is not that of autograd, beyond what rounding explains.
+
+    Raises:
+        FirstStepError: it is not.
+    """
+    bound = 1e-3 if dtype == "float32" else 0.1
+    if not difference <= bound:  # NaN too
+        raise FirstStepError(
+            "the first step is wrong, training does not go on: the gradient of the fused loss "
+            f"differs from that of autograd by {difference:.2g} of its largest entry, expected at "
+            f"most {bound:g}; please report the model and the versions of torch and transformers"
+        )
 
 
 def refuse(findings: tuple[Found, ...], path: Path) -> list[str]:

@@ -171,8 +171,8 @@ def made(config: TrainConfig, model: Any, tokenizer: Any) -> Policy:
     policy = Policy(Scorer(model), tokenizer, config.model.dtype)
     model.eval()
     if config.model.gradient_checkpointing:
-        policy.scorer.causal.gradient_checkpointing_enable({"use_reentrant": False})
-        model.train()  # transformers checkpoints in training mode only; dropout is off
+        _recompute(policy.scorer.causal)
+        model.train()  # transformers does so in training mode only; dropout is off
     _check(policy)
     return policy
 
@@ -265,6 +265,13 @@ def _with_adapters(model: Any, lora: Lora) -> Any:
         raise ConfigError(
             f"[lora] targets {lora.targets!r}: {str(error).splitlines()[0]}"
         ) from None
+
+
+def _recompute(model: Any) -> None:
+    """Activations are computed again in the backward pass."""
+    name = "activation_checkpointing_enable"  # of transformers 5; the other name before
+    enable = getattr(model, name, None) or model.gradient_checkpointing_enable
+    enable({"use_reentrant": False})
 
 
 def _without_dropout(model: Any) -> None:

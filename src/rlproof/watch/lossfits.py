@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rlproof.watch.facts import Facts
@@ -67,3 +68,22 @@ def of_run(step: StepSeen, facts: Facts) -> LossFits:
 def _uneven(step: StepSeen) -> bool:
     lengths = step.lengths
     return lengths is not None and len(lengths) > 0 and bool((lengths != lengths[0]).any())
+
+
+class OfLosses:
+    """What rules about losses have in common: the fits, and what was left out of them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.fits: LossFits | None = None
+        self.first: float | None = None
+
+    def see(self, step: StepSeen) -> None:
+        """One recorded step, or a micro-batch of it."""
+        self.first = step.step if self.first is None else self.first
+        self.fits = of_run(step, self.facts)
+
+    def skipped(self) -> Iterator[str]:
+        """Losses with a declared bonus and no entropy."""
+        if self.fits is not None and (reason := self.fits.left_out()):
+            yield reason

@@ -26,16 +26,6 @@ REFUSED = {
 """Objectives that TRL's batches can't serve, and why."""
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def trained(folder, objective=None, records=None, **settings):
     folder.mkdir(exist_ok=True)
     with contextlib.redirect_stdout(io.StringIO()):

@@ -17,16 +17,6 @@ pytest.importorskip("trl", reason="needs pip install 'rlproof[trl]'")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def trained(folder, kind=None, after=lambda trainer: None, every=1, record=True, **settings):
     """The trainer after its run, and the path of its records."""
     path = folder / "steps.jsonl"

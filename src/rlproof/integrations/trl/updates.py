@@ -89,12 +89,8 @@ def _quiet(model: Any) -> Iterator[None]:
     """Evaluation mode without gradients or drawn numbers; every module as before afterwards."""
     import torch
 
-    modes = [(module, module.training) for module in model.modules()]
+    from rlproof.train.rollout.forward import evaluating
+
     devices = [model.device] if getattr(model, "device", torch.device("cpu")).type == "cuda" else []
-    with torch.no_grad(), torch.random.fork_rng(devices):
-        model.eval()
-        try:
-            yield
-        finally:
-            for module, training in modes:
-                module.training = training
+    with torch.no_grad(), torch.random.fork_rng(devices), evaluating(model):
+        yield

@@ -7,26 +7,14 @@ from collections.abc import Iterator
 from rlproof.faults.model import Evidence, Severity, rounded
 from rlproof.watch.bonus import OF_GRADIENT, SPARE
 from rlproof.watch.computed import points, recipes, words
-from rlproof.watch.facts import Facts
 from rlproof.watch.fit import Fit
 from rlproof.watch.lossfit import ENOUGH, LossFit
-from rlproof.watch.lossfits import LossFits, of_run
+from rlproof.watch.lossfits import OfLosses
 from rlproof.watch.rules.model import Alarm, Rule
-from rlproof.watch.seen import StepSeen
 
 
-class Loss:
+class Loss(OfLosses):
     """All candidates over all recorded steps."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.fits: LossFits | None = None
-        self.first: float | None = None
-
-    def see(self, step: StepSeen) -> None:
-        """One recorded step."""
-        self.first = step.step if self.first is None else self.first
-        self.fits = of_run(step, self.facts)
 
     def alarms(self) -> Iterator[Alarm]:
         """Where every explanation has a fault: the faults of the simplest one."""
@@ -52,11 +40,6 @@ class Loss:
         """Whether only the divergence is blamed, and a bonus that nobody recorded explains it."""
         of_divergence = all(code.startswith("KLD") for code in fit.faults)
         return of_divergence and self.fits is not None and bool(self.fits.coordinates.in_doubt(fit))
-
-    def skipped(self) -> Iterator[str]:
-        """Losses with a declared bonus and no entropy."""
-        if self.fits is not None and (reason := self.fits.left_out()):
-            yield reason
 
     def _evidence(self, fit: LossFit, residual: float) -> Evidence | None:
         closest = fit.closest()

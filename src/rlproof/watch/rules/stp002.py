@@ -9,23 +9,12 @@ from rlproof.space.published import OBJECTIVES
 from rlproof.watch.computed import beta, coefficient, is_of, of_unknown_scale, words
 from rlproof.watch.facts import Facts
 from rlproof.watch.fit import Fit
-from rlproof.watch.lossfits import LossFits, of_run
+from rlproof.watch.lossfits import OfLosses
 from rlproof.watch.rules.model import Alarm, Rule
-from rlproof.watch.seen import StepSeen
 
 
-class Declared:
+class Declared(OfLosses):
     """The declared objective and β against what was found."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.fits: LossFits | None = None
-        self.first: float | None = None
-
-    def see(self, step: StepSeen) -> None:
-        """One recorded step, where something is declared."""
-        self.first = step.step if self.first is None else self.first
-        self.fits = of_run(step, self.facts)
 
     def alarms(self) -> Iterator[Alarm]:
         """Only where the losses are those of something else that is published."""
@@ -87,11 +76,6 @@ class Declared:
     def _healthy(self) -> list[Fit]:
         fits = self.fits.coordinates.fits() if self.fits else []
         return [fit for fit in fits if not fit.faults]
-
-    def skipped(self) -> Iterator[str]:
-        """Losses with a declared bonus and no entropy."""
-        if self.fits is not None and (reason := self.fits.left_out()):
-            yield reason
 
     def _alarm(self, message: str, found: Evidence) -> Alarm:
         steps = self.fits.coordinates.steps if self.fits else 0

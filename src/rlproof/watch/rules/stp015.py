@@ -6,28 +6,16 @@ from collections.abc import Iterator
 
 from rlproof.faults.model import Evidence, Severity, rounded
 from rlproof.watch.computed import words
-from rlproof.watch.facts import Facts
-from rlproof.watch.lossfits import LossFits, of_run
+from rlproof.watch.lossfits import OfLosses
 from rlproof.watch.pointfit import divided
 from rlproof.watch.rules.model import Alarm, Rule
-from rlproof.watch.seen import StepSeen
 
 _MEANS = ("token-mean", "sequence-mean", "prompt-mean")
 """Aggregations without a constant of their own, which could be anything."""
 
 
-class Twice:
+class Twice(OfLosses):
     """The factor of the losses, where accumulation is declared."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.fits: LossFits | None = None
-        self.first: float | None = None
-
-    def see(self, step: StepSeen) -> None:
-        """One recorded micro-batch."""
-        self.first = step.step if self.first is None else self.first
-        self.fits = of_run(step, self.facts)
 
     def alarms(self) -> Iterator[Alarm]:
         """Only where it is divided once more than it may be, and nothing else would do."""
@@ -83,11 +71,9 @@ class Twice:
         return (abs(twice[0].factor), words(twice[0]).split(" ×")[0]) if twice else None
 
     def skipped(self) -> Iterator[str]:
-        """Losses with a declared bonus and no entropy."""
-        if self.fits is None or (self.fits.facts.accumulation or 1) < 2:
-            return
-        if reason := self.fits.left_out():
-            yield reason
+        """The same, where accumulation is declared."""
+        if self.fits is not None and (self.fits.facts.accumulation or 1) > 1:
+            yield from super().skipped()
 
 
 RULE = Rule(
