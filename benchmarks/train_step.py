@@ -3,12 +3,12 @@
     python benchmarks/train_step.py [STEPS] [MODEL…] [--profile]
 
 Random Llamas of four layers with a tied head, 4 prompts × 8 completions of 32 tokens after a prompt
-of 8, one update by AdamW in float32, no reference, the objective `dapo`. Each side is a process with
-one thread; their steps take turns. Told are medians over steps of TRL's time divided by that of
-the step beside it, in CPU time, which a busy machine disturbs least, and in wall time; and the peak
-memory (VmHWM), of the whole process and beyond what it had before the first step. Recorder, metrics
-and the log are on, as by default; TRL's logging is too. With `--profile` rlproof's side prints
-where its time goes.
+of 8, one update by AdamW in float32, no reference, the objective `dapo`. Each side is a process
+with one thread; their steps take turns. Told are medians over steps of TRL's time divided by that
+of the step beside it, in CPU time, which a busy machine disturbs least, and in wall time; and the
+peak memory (VmHWM), of the whole process and beyond what it had before the first step. Recorder,
+metrics and the log are on, as by default; TRL's logging is too. With `--profile` rlproof's side
+prints where its time goes.
 """
 
 from __future__ import annotations
@@ -194,7 +194,8 @@ def started(which: str, name: str, folder: str, profile: bool) -> subprocess.Pop
 
 
 def step(process: subprocess.Popen[str]) -> dict[str, float]:
-    assert process.stdin and process.stdout
+    assert process.stdin
+    assert process.stdout
     process.stdin.write("step\n")
     process.stdin.flush()
     line = process.stdout.readline()
