@@ -8,6 +8,7 @@ from tests.space import oracle
 
 from rlproof.space.advantages import Advantage
 from rlproof.space.objective import Divergence, Objective, ObjectiveError, Rollout
+from rlproof.space.shaping import of_token_rewards
 
 MASK = np.array([[1, 1, 1, 0], [1, 0, 1, 1], [1, 0, 0, 0], [1, 1, 0, 0]])
 REWARDS = np.array([1.0, 0.0, 0.5, 0.25])
@@ -116,6 +117,18 @@ def test_torch_agrees():
         found = point.advantages(torch.from_numpy(REWARDS), 2, rollout=made)
         expected = point.advantages(REWARDS, 2, rollout=ROLLOUT)
         assert np.asarray(found) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("whiten", ["none", "token", "sequence"])
+def test_rewards_that_have_the_divergence_in_them(whiten):
+    """The same as rewards of rows and log-probs; on padding, the reward is the last token's."""
+    how = Advantage("none", "none", whiten=whiten, discount=0.9)
+    expected = shaped("token-reward", how, estimator="k1", coefficient=0.3)
+    each = -0.3 * GAPS * MASK
+    for slots in ([2, 3, 0, 1], [3, 3, 3, 3]):
+        given = each.copy()
+        given[np.arange(4), slots] += REWARDS
+        assert of_token_rewards(given, MASK * 1.0, how) == pytest.approx(expected)
 
 
 def test_several_rewards_against_plain_loops():

@@ -42,7 +42,22 @@ def shaped(
         rows_N1 = advantages(rewards, groups, how, lengths)[:, None]
         return (rows_N1 + mean - penalty_NT) * mask_NT
     rows_N1 = unfinished(rewards, groups, how, lengths)[:, None]
-    returns_NT = _returns(rows_N1, penalty_NT, mask_NT, how.discount)
+    return _finished(_returns(rows_N1, penalty_NT, mask_NT, how.discount), mask_NT, how)
+
+
+def of_token_rewards(rewards_NT: Array, mask_NT: Array, how: Advantage) -> Array:
+    """The same for the `token-reward` place, of rewards (N, T) that have the divergence in them.
+
+    The reward of the row is in that of one of its tokens, so neither a baseline nor a scale of
+    rows is applied. What stands on padding goes to the row's last real token.
+    """
+    xp = namespace(mask_NT)
+    outside_N1 = xp.sum(where(mask_NT > 0, 0.0, rewards_NT), axis=1, keepdims=True)
+    return _finished(_returns(outside_N1, -rewards_NT, mask_NT, how.discount), mask_NT, how)
+
+
+def _finished(returns_NT: Array, mask_NT: Array, how: Advantage) -> Array:
+    xp = namespace(mask_NT)
     weight_NT = mask_NT
     if how.whiten == "sequence":
         lengths_N1 = xp.sum(mask_NT, axis=1, keepdims=True)

@@ -22,6 +22,7 @@ from rlproof.errors import ConfigError
 from rlproof.train.config import Lora, TrainConfig
 from rlproof.train.config import Model as ModelSettings
 from rlproof.train.fused.heads import After, after_head, logits_of_head
+from rlproof.train.prefix import plain_states, shared_states
 from rlproof.train.rollout.batch import RolloutBatch
 
 Head = Callable[[Tensor, nn.Module], Any]
@@ -48,12 +49,11 @@ class Scorer(nn.Module):
     def forward(self, rows: RolloutBatch, head: Head) -> Any:
         """`head` of the states (B, T, H) that the completion's tokens were drawn from."""
         trunk = self.causal.base_model
-        places = {"position_ids": rows.positions} if _takes_positions(trunk) else {}
-        states_BLH = trunk(
-            input_ids=rows.ids, attention_mask=rows.attention, use_cache=False, **places
-        ).last_hidden_state
-        width = rows.tokens.shape[1]
-        return head(states_BLH[:, -width - 1 : -1], self.causal.get_output_embeddings())
+        places = _takes_positions(trunk)
+        states_BTH = shared_states(trunk, rows) if places else None
+        if states_BTH is None:
+            states_BTH = plain_states(trunk, rows, places)
+        return head(states_BTH, self.causal.get_output_embeddings())
 
 
 def _takes_positions(trunk: Any) -> bool:

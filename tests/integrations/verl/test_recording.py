@@ -3,7 +3,7 @@
 Runs where verl is installed: `pip install verl==0.9.1 orjson psutil pyzmq uvicorn fastapi
 cachetools` beside rlproof. Its worker,
 FSDP engine, `ppo_loss` and optimizer are verl's own; what needs an accelerator is a platform of
-`verl_on_cpu/`, by verl's registry of platforms. No sampler: completions are drawn evenly.
+`on_cpu/`, by verl's registry of platforms. No sampler: completions are drawn evenly.
 """
 
 import os
@@ -17,7 +17,7 @@ import pytest
 from rlproof.watch.command import inspect_path
 from rlproof.watch.schema import decode
 
-HERE = Path(__file__).parent / "verl_on_cpu"
+HERE = Path(__file__).parent / "on_cpu"
 pytestmark = [
     pytest.mark.conformance,
     pytest.mark.slow,

@@ -3,7 +3,7 @@
     export VERL_USE_EXTERNAL_MODULES=rlproof.integrations.verl RLPROOF_RECORD=steps-{rank}.jsonl
     python -m verl.trainer.main_ppo actor_rollout_ref.actor.policy_loss.loss_mode=rlproof_gspo …
 
-Importing this module registers, beside every policy loss that verl knows, one of the same name
+Importing the package registers, beside every policy loss that verl knows, one of the same name
 after `rlproof_`, which calls it, returns what it returns, and records the micro-batch. `rlproof`
 alone is `rlproof_vanilla`. Read against verl 0.9.1.
 
@@ -21,10 +21,12 @@ from typing import Any
 from verl.trainer.ppo import core_algos
 
 from rlproof.integrations.losses import Progress, updates_of_environment, write
+from rlproof.integrations.verl.serving import option
 from rlproof.watch.record import Recorder, recorder_of
 
 PREFIX = "rlproof"
 Loss = Callable[..., tuple[Any, dict[str, Any]]]
+Scale = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
 _ORDER = (
     "old_log_prob", "log_prob", "advantages", "response_mask", "loss_agg_mode", "config",
     "rollout_is_weights",
@@ -44,8 +46,20 @@ def record_loss(name: str) -> str:
     return wrapped
 
 
-def recording(name: str) -> Loss:
-    """A policy loss that calls the one registered as `name` and records what it was given.
+def recording(
+    name: str,
+    inner: Loss | None = None,
+    scale: Scale | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Loss:
+    """A policy loss that calls another one and records what it was given.
+
+    Args:
+        name: of the loss.
+        inner: the loss; the one registered as `name` when it is called without.
+        scale: the factor of a micro-batch's loss within the update, of what the loss was given
+            and the counts of the update; that of verl's `agg_loss` without.
+        facts: bounds of the clip; those of the options without.
 
     Raises:
         ConfigError: RLPROOF_UPDATES is no whole number from 1 on.
@@ -53,29 +67,32 @@ def recording(name: str) -> Loss:
     progress = Progress(updates_of_environment())
 
     def loss(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        inner = core_algos.get_policy_loss_fn(name)
-        result: tuple[Any, dict[str, Any]] = inner(*args, **kwargs)
+        called = inner or core_algos.get_policy_loss_fn(name)
+        result: tuple[Any, dict[str, Any]] = called(*args, **kwargs)
         recorder = recorder_of()
         if recorder is not None:
             try:
                 given = {**dict(zip(_ORDER, args, strict=False)), **kwargs}
-                _observe(recorder, name, progress, given, result[0])
+                said = _facts(given.get("config")) if facts is None else facts
+                factor = scale or functools.partial(_scale, name)
+                _observe(recorder, factor, said, progress, given, result[0])
             except Exception as error:  # a record must not end a run
                 recorder.warn(f"{type(error).__name__}: {error}")
         return result
 
-    loss.__name__ = loss.__qualname__ = f"{PREFIX}_{name}"
+    loss.__name__ = loss.__qualname__ = f"{PREFIX}_{name}" if inner is None else name
     return loss
 
 
 def _observe(
-    recorder: Recorder, name: str, progress: Progress, given: Mapping[str, Any], loss: Any
-) -> None:
+    recorder: Recorder, scale: Scale, facts: Mapping[str, Any], progress: Progress,
+    given: Mapping[str, Any], loss: Any,
+) -> None:  # fmt: skip
     """Count the call, and record it where it is due."""
     logps, config = given["log_prob"], given.get("config")
     if not logps.requires_grad:  # not a training pass
         return
-    counts = dict(_option(config, "global_batch_info") or {})
+    counts = dict(option(config, "global_batch_info") or {})
     rows, ranks = counts.get("global_batch_size"), counts.get("dp_size") or 1
     place = progress.next(len(logps), None if rows is None else rows / ranks)
     if not recorder.due(place.step):
@@ -84,9 +101,9 @@ def _observe(
     if given.get("rollout_is_weights") is not None:
         problems = ("the loss is weighted by rollout_is_weights, which no record holds",)
     write(
-        recorder, place, loss, logps, functools.partial(_scale, name, given, counts),
+        recorder, place, loss, logps, functools.partial(scale, given, counts),
         old_logps=given.get("old_log_prob"), advantages=given.get("advantages"),
-        mask=given.get("response_mask"), facts=_facts(config, progress.updates),
+        mask=given.get("response_mask"), facts=_with(facts, updates=progress.updates),
         problems=problems,
     )  # fmt: skip
 
@@ -104,22 +121,18 @@ def _scale(name: str, given: Mapping[str, Any], counts: Mapping[str, Any]) -> fl
     return whole / alone if alone else 1.0
 
 
-def _facts(config: Any, updates: int | None) -> dict[str, Any]:
-    """The declared clip bounds, and how often a batch is used."""
-    plain = _option(config, "clip_ratio")
-    low, high = (_option(config, name) for name in ("clip_ratio_low", "clip_ratio_high"))
-    facts = {
-        "clip_low": plain if low is None else low,
-        "clip_high": plain if high is None else high,
-        "updates": updates,
-    }
-    return {name: value for name, value in facts.items() if value is not None}
+def _facts(config: Any) -> dict[str, Any]:
+    """The declared clip bounds."""
+    plain = option(config, "clip_ratio")
+    low, high = (option(config, name) for name in ("clip_ratio_low", "clip_ratio_high"))
+    return _with(
+        {}, clip_low=plain if low is None else low, clip_high=plain if high is None else high
+    )
 
 
-def _option(config: Any, name: str) -> Any:
-    """A setting of verl's dataclasses or of an omegaconf dictionary."""
-    get = getattr(config, "get", None)
-    return get(name, None) if get is not None else None
+def _with(facts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Facts and more of them; what is None is not said."""
+    return {name: value for name, value in {**facts, **more}.items() if value is not None}
 
 
 def register() -> list[str]:
@@ -127,6 +140,3 @@ def register() -> list[str]:
     known = [n for n in core_algos.POLICY_LOSS_REGISTRY if not n.startswith(PREFIX)]
     core_algos.register_policy_loss(PREFIX)(recording("vanilla"))
     return [PREFIX, *(record_loss(name) for name in known)]
-
-
-register()
