@@ -11,7 +11,7 @@ import json
 import torch
 
 from rlproof.train import optimizer, policy
-from rlproof.train.distributed import Ranks, ranks
+from rlproof.train.distributed import Ranks, full, ranks
 from rlproof.train.step import Updater, update_metrics
 from tests.support import tiny_policy
 from tests.train.test_step import ALL, GROUP, config, difference, gradients, plain, step, updater
@@ -27,13 +27,15 @@ def compared(name: str, world: Ranks) -> tuple[float, float]:
     how = config(GROUP if objective.aggregation == "prompt-mean" else 3)
     made = policy.made(how, tiny_policy.model(), tiny_policy.tokenizer())
     made.model.double()
+    world.shard(made)
     own = optimizer.made(made.trained(), how.optimizer)
     share = Updater(made, objective, how, world, own)
     rows = len(data) // world.world
     update = share.gradient(data.rows(world.rank * rows, (world.rank + 1) * rows))
     found = update_metrics(objective, update, world)
     gaps = [abs(found[k] - expected[k]) / (abs(expected[k]) + 1e-3) for k in expected]
-    return difference(gradients(share), autograd), max(gaps)
+    found_here = {name: full(one) for name, one in gradients(share).items()}
+    return difference(found_here, autograd), max(gaps)
 
 
 if __name__ == "__main__":
