@@ -45,6 +45,10 @@ from rlproof.train.written import Say, Written
 OnStep = Callable[[int, dict[str, float]], None]
 
 
+def _silent(_text: str) -> None:
+    """What other processes than the main one say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a run gave."""
@@ -90,12 +94,13 @@ class Trainer:
         environment: Environment | None = None,
         resume: bool = False,
         root: Path | None = None,
-        say: Say = lambda _line: None,
+        say: Say = _silent,
     ) -> None:
         self.config, self.folder = config, Path(config.run.folder)
         self.objective = start.objective(config)
         self.rewards = start.functions(config, rewards, root)
         self.ranks = ranks()
+        say = say if self.ranks.main else _silent
         if (single := alone()) is not None:
             say(f"note: {single}")
         start.check_share(config, self.ranks)
