@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from rlproof.errors import CheckpointError
 from rlproof.train.atomic import Write, remove_folder, write_folder
+from rlproof.train.distributed import as_shards
 
 FORMAT = 1
 """Of the files; another one is refused."""
@@ -56,8 +57,8 @@ def saved(run: Path) -> list[Path]:
 def write(
     run: Path,
     state: State,
-    parameters: Mapping[str, nn.Parameter],
-    optimizer: torch.optim.Optimizer,
+    weights: Mapping[str, Tensor],
+    moments: Mapping[str, Tensor],
     ranks: list[dict[str, Any]],
     keep: int,
     more: Mapping[str, Write],
@@ -67,8 +68,8 @@ def write(
     Args:
         run: folder of the run.
         state: what comes next.
-        parameters: those that are trained, by name.
-        optimizer: over the same parameters.
+        weights: those that are trained, by name.
+        moments: the optimizer's state of each, as `moments_of` names it.
         ranks: what `generators` gave, for each process.
         keep: how many checkpoints stay.
         more: further contents by name.
@@ -82,8 +83,8 @@ def write(
     about = {"format": FORMAT, "step": state.step, "sizes": dict(state.sizes),
              "config": state.config, "processes": len(ranks)}  # fmt: skip
     contents: dict[str, Write] = {
-        "weights.safetensors": lambda path: tensors_to(path, dict(parameters)),
-        "optimizer.safetensors": lambda path: tensors_to(path, _moments(parameters, optimizer)),
+        "weights.safetensors": lambda path: tensors_to(path, weights),
+        "optimizer.safetensors": lambda path: tensors_to(path, moments),
         "state.json": lambda path: path.write_text(json.dumps(about, indent=1)),
         **{f"rank-{n}.json": _json(one) for n, one in enumerate(ranks)},
         **more,
@@ -180,7 +181,7 @@ def restore(
             raise CheckpointError(f"{place}: optimizer state of {name}, which is not trained here")
         parameter = parameters[name]
         scalar = field == "step"
-        optimizer.state[parameter][field] = tensor if scalar else tensor.to(parameter.device)
+        optimizer.state[parameter][field] = tensor if scalar else as_shards(tensor, parameter)
 
 
 def fill(parameters: Mapping[str, nn.Parameter], tensors: Mapping[str, Tensor], what: Path) -> None:
@@ -202,12 +203,13 @@ def fill(parameters: Mapping[str, nn.Parameter], tensors: Mapping[str, Tensor], 
                     f"{what} is of another model: {name} is {tuple(tensors[name].shape)} there "
                     f"and {tuple(parameter.shape)} here"
                 )
-            parameter.copy_(tensors[name])
+            parameter.copy_(as_shards(tensors[name], parameter))
 
 
-def _moments(
+def moments_of(
     parameters: Mapping[str, nn.Parameter], optimizer: torch.optim.Optimizer
 ) -> dict[str, Tensor]:
+    """The optimizer's state by `name::field`."""
     return {
         f"{name}::{field}": torch.as_tensor(value)
         for name, parameter in parameters.items()

@@ -42,6 +42,8 @@ def train_run(
     trainer = trainer_class(
         config, resume=resume, root=Path(path).absolute().parent, say=lambda line: emit(f"{line}\n")
     )
+    if not trainer.ranks.main:
+        emit = _silent
     began, first = time.monotonic(), trainer.step
     emit(_opening(config, first))
     try:
@@ -53,6 +55,10 @@ def train_run(
         ) from None
     emit(_closing(config, result.history, time.monotonic() - began))
     return 0
+
+
+def _silent(_text: str) -> None:
+    """What other processes than the main one print."""
 
 
 def changed(config: TrainConfig, settings: Sequence[str]) -> TrainConfig:

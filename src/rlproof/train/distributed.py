@@ -7,13 +7,17 @@ Shapes: N rows of this process, T slots.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from rlproof.errors import TrainError
+from rlproof.errors import ConfigError, TrainError
+
+if TYPE_CHECKING:
+    from rlproof.train.policy import Policy
 
 
 class Ranks:
@@ -26,6 +30,17 @@ class Ranks:
     def main(self) -> bool:
         """Whether this process writes files and prints."""
         return self.rank == 0
+
+    def shard(self, policy: Policy) -> None:
+        """Share the weights out, where they are shared; before an optimizer is made of them."""
+
+    def whole(self, model: Any) -> AbstractContextManager[Any]:
+        """The policy's model with all weights in this process; every process enters it."""
+        return nullcontext(model)
+
+    def gathered(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Whole tensors, for the main process; every process calls it."""
+        return tensors
 
     def wrap(self, module: nn.Module) -> Any:
         """The module whose backward pass adds up the gradients of all processes."""
@@ -69,7 +84,8 @@ class Launched(Ranks):
     def __init__(self) -> None:
         from accelerate import Accelerator
 
-        self.accelerator = Accelerator(cpu=not torch.cuda.is_available())
+        # [model] dtype says what is multiplied in what, wherever a forward pass is made
+        self.accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no")
         self.world = int(self.accelerator.num_processes)
         self.rank = int(self.accelerator.process_index)
         launched = int(os.environ["WORLD_SIZE"])
@@ -127,9 +143,66 @@ class Launched(Ranks):
         self.accelerator.backward(loss * self.world)
 
 
+_UNKNOWN = {
+    "ACCELERATE_USE_DEEPSPEED": "DeepSpeed",
+    "ACCELERATE_USE_MEGATRON_LM": "Megatron-LM",
+    "ACCELERATE_USE_PARALLELISM_CONFIG": "a parallelism of several dimensions",
+}
+"""What accelerate can be launched with and is not known here."""
+
+
 def ranks() -> Ranks:
-    """The processes of this run."""
-    return Launched() if int(os.environ.get("WORLD_SIZE", "1")) > 1 else Ranks()
+    """The processes of this run.
+
+    Raises:
+        ConfigError: accelerate was told to share the work in a way that is not known here.
+        TrainError: accelerate does not know all processes.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return Ranks()
+    for name, what in _UNKNOWN.items():
+        if _told(name):
+            raise ConfigError(
+                f"accelerate was launched with {what}; expected DDP, or FSDP2 (`--use_fsdp "
+                "--fsdp_version 2`)"
+            )
+    if _told("ACCELERATE_USE_FSDP"):
+        from rlproof.train.sharded import Sharded
+
+        return Sharded()
+    return Launched()
+
+
+def _told(name: str) -> bool:
+    return os.environ.get(name, "false").lower() in ("true", "1")
+
+
+def alone() -> str | None:
+    """What to say where several processes were asked for and only this one was started."""
+    asked = _told("ACCELERATE_USE_CPU") and "MASTER_ADDR" in os.environ
+    if not asked or "WORLD_SIZE" in os.environ:
+        return None
+    return (
+        "this is one process: `accelerate launch --cpu` starts one, whatever its --num_processes; "
+        "`--multi_gpu --num_processes N` starts N, on CPUs too"
+    )
+
+
+def full(tensor: Tensor) -> Tensor:
+    """All of a tensor that is in shards; every process calls it."""
+    whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return whole
+
+
+def as_shards(tensor: Tensor, like: Tensor) -> Tensor:
+    """A whole tensor in the shards, or on the device, that another one has."""
+    mesh = getattr(like, "device_mesh", None)
+    moved = tensor.to(like.device)
+    if mesh is None:
+        return moved
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(moved, mesh, like.placements)  # type: ignore[attr-defined]
 
 
 def total(group: Ranks, **parts: Tensor | float) -> dict[str, float]:

@@ -34,10 +34,15 @@ class Sampler:
             ConfigError: the engine has no way to take the weights.
         """
         own = isinstance(self.engine, LocalEngine)
-        if own or self.ranks.main:
-            self.engine.update(self.policy.model, version)
-        if not own:
-            self.ranks.wait()
+        with self.ranks.whole(self.policy.model) as model:
+            if own or self.ranks.main:
+                self.engine.update(model, version)
+            if own:
+                return self._completions(prompts)
+        self.ranks.wait()
+        return self._completions(prompts)
+
+    def _completions(self, prompts: Sequence[Sequence[int]]) -> RolloutBatch:
         with self.policy.precision():
             if self.environment is None:
                 batch = self.engine.generate(prompts)

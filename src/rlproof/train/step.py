@@ -18,7 +18,7 @@ from rlproof.space.objective import Objective
 from rlproof.space.terms import terms
 from rlproof.train.config import TrainConfig
 from rlproof.train.denominators import needs_policy, scope_of
-from rlproof.train.distributed import Ranks, total
+from rlproof.train.distributed import Ranks, full, total
 from rlproof.train.fused.batch import FusedBatch, FusedResult
 from rlproof.train.fused.heads import head_loss
 from rlproof.train.fused.plain import plain_loss
@@ -161,7 +161,7 @@ class Updater:
         """The norm of the gradient; scales it down to the bound, where there is one."""
         bound = self.config.optimizer.clip_norm or math.inf
         parameters = [p for g in self.optimizer.param_groups for p in g["params"]]
-        norm = float(torch.nn.utils.clip_grad_norm_(parameters, bound))
+        norm = float(full(torch.nn.utils.clip_grad_norm_(parameters, bound)))
         if not math.isfinite(norm):
             raise TrainError(
                 f"the gradient has norm {norm}: no update was made; look at the last record with "

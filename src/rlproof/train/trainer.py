@@ -9,7 +9,8 @@ Shapes: N rows of this process, T slots, K reward functions.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,9 +20,10 @@ import torch
 
 from rlproof.space.batch import Rollout
 from rlproof.train import checkpoint, optimizer, start
+from rlproof.train.atomic import Write
 from rlproof.train.config import TrainConfig
 from rlproof.train.data import Prompt
-from rlproof.train.distributed import ranks
+from rlproof.train.distributed import alone, ranks
 from rlproof.train.engines import Sampler, engine_of
 from rlproof.train.first_step import check_gradient
 from rlproof.train.prepare import (
@@ -41,6 +43,10 @@ from rlproof.train.step import Updater, update_metrics
 from rlproof.train.written import Say, Written
 
 OnStep = Callable[[int, dict[str, float]], None]
+
+
+def _silent(_text: str) -> None:
+    """What other processes than the main one say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +94,15 @@ class Trainer:
         environment: Environment | None = None,
         resume: bool = False,
         root: Path | None = None,
-        say: Say = lambda _line: None,
+        say: Say = _silent,
     ) -> None:
         self.config, self.folder = config, Path(config.run.folder)
         self.objective = start.objective(config)
         self.rewards = start.functions(config, rewards, root)
         self.ranks = ranks()
+        say = say if self.ranks.main else _silent
+        if (single := alone()) is not None:
+            say(f"note: {single}")
         start.check_share(config, self.ranks)
         last = start.found(self.folder, resume, self.ranks)
         self.policy = start.made_policy(config, model, tokenizer)
@@ -110,6 +119,7 @@ class Trainer:
         start.keep_initial(
             self.policy, self.objective, config, last is not None, model is not None, self.ranks
         )
+        self.ranks.shard(self.policy)
         own = optimizer.made(self.policy.trained(), config.optimizer)
         self.updater = Updater(self.policy, self.objective, config, self.ranks, own)
         self.step = 0
@@ -143,8 +153,7 @@ class Trainer:
                 self.step += 1
                 if self.step == self.config.run.steps or (every and self.step % every == 0):
                     self.save()
-            if self.ranks.main:
-                self.export(self.folder / "model")
+            self.export(self.folder / "model")
         finally:
             self.written.close()
         return Result(self.folder, self.step, history)
@@ -267,19 +276,36 @@ class Trainer:
             CheckpointError: it could not be written; older ones are as they were.
         """
         states = self.ranks.all(checkpoint.generators(self.engine.state()))
-        if self.ranks.main:
-            state = checkpoint.State(self.step, self.written.sizes(), self.config.plain())
-            more = {"model": self.export} if self.config.checkpoint.export else {}
-            checkpoint.write(
-                self.folder, state, self.policy.trained(), self.updater.optimizer, states,
-                self.config.checkpoint.keep, more,
-            )  # fmt: skip
+        trained = self.policy.trained()
+        moments = checkpoint.moments_of(trained, self.updater.optimizer)
+        tensors = self.ranks.gathered(trained), self.ranks.gathered(moments)
+        how = self.config.checkpoint
+        with self._whole_model() if how.export else nullcontext() as export:
+            if self.ranks.main:
+                state = checkpoint.State(self.step, self.written.sizes(), self.config.plain())
+                more = {} if export is None else {"model": export}
+                checkpoint.write(self.folder, state, *tensors, states, how.keep, more)
         self.ranks.wait()
 
     def export(self, folder: Path) -> None:
-        """Write the model and its tokenizer in the format of transformers (peft's, with LoRA)."""
-        self.policy.model.save_pretrained(folder)
-        self.policy.tokenizer.save_pretrained(folder)
+        """Write the model and its tokenizer in the format of transformers (peft's, with LoRA).
+
+        Every process calls it; the main one writes.
+        """
+        with self._whole_model() as export:
+            if self.ranks.main:
+                export(folder)
+
+    @contextmanager
+    def _whole_model(self) -> Iterator[Write]:
+        """What writes the model into a folder; every process enters."""
+        with self.ranks.whole(self.policy.model) as model:
+
+            def export(folder: Path) -> None:
+                model.save_pretrained(folder)
+                self.policy.tokenizer.save_pretrained(folder)
+
+            yield export
 
     def _restored(self, last: Path | None) -> Mapping[str, int]:
         """Everything as a checkpoint has it, or at its start; the sizes of the logs then."""
