@@ -14,8 +14,9 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from rlproof.train import checkpoint  # noqa: E402
-from tests.support import tiny_policy  # noqa: E402
+from tests.support import tiny_policy
+
+from rlproof.train import checkpoint
 
 ROOT = Path(__file__).parents[2]
 

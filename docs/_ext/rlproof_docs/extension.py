@@ -19,6 +19,7 @@ from rlproof_docs import (
     metrics,
     recipes,
     rules,
+    settings,
     write,
 )
 
@@ -47,5 +48,6 @@ def _generate(app: Sphinx) -> None:
         cli.pages(),
         metrics.pages(),
         rules.pages(),
+        settings.pages(),
     )
     _LOG.info("generated pages: %d", write.write(root, found))

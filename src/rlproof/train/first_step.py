@@ -49,7 +49,8 @@ def record_of(
     """The arguments for `rlproof.record`: the rows of all processes of one update.
 
     The gradient is taken by autograd through the value of the loss, with the denominators that
-    the micro-batches had.
+    the micro-batches had. With a bonus for entropy it is that of the rest, and tells what the loss
+    is; the value, which has the bonus in it, is left out.
     """
     part = update.part
     given: dict[str, Any] = {
@@ -68,8 +69,10 @@ def record_of(
         given["mask"] = given["mask"] * ranks.rows(part.kept)[:, None]
     if part.whole or not _of_batch(objective):
         given["rewards"] = ranks.rows(part.rewards)
+    if not objective.entropy.coefficient:  # the bonus is no function of log-probs
+        given["loss"] = update.loss
     declared = dict(declared)
-    return {**given, "groups": part.group, "loss": update.loss, "update": number,
+    return {**given, "groups": part.group, "update": number,
             "objective": declared.pop("objective", None), "facts": declared}  # fmt: skip
 
 
