@@ -70,7 +70,7 @@ def main():
 
     trained, held_out = sums()
     measured = []
-    print("step  held out  trained on")
+    print("step  held out  shown solved")
     for step, folder in folders(given.start, given.run):
         shares = [accuracy(folder, pairs) for pairs in (held_out, trained[: len(held_out)])]
         print("{:4}    {:6.1%}      {:6.1%}".format(step, *shares), flush=True)
