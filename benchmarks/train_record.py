@@ -1,7 +1,7 @@
 """What recording and metrics cost a training step: medians of ratios from one run.
 
-`python benchmarks/train_record.py [STEPS]`. One trainer takes steps in turn with the recorder due at
-each step, with records every 20 steps as by default, and without any; the sides are interleaved.
+`python benchmarks/train_record.py [STEPS]`. One trainer takes steps in turn: without either, with a
+record of the step, with entropies. What that comes to at the default intervals is said beside it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.support import tiny_policy
+
 from rlproof.train import TrainConfig, Trainer
 from rlproof.watch.record import Recorder
-from tests.support import tiny_policy
 
 VOCABULARY, WIDTH, LENGTH = 4000, 128, 48
 

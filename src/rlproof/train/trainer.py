@@ -19,6 +19,7 @@ import torch
 
 from rlproof.space.batch import Rollout
 from rlproof.train import checkpoint, optimizer, start
+from rlproof.train.atomic import write_folder
 from rlproof.train.config import TrainConfig
 from rlproof.train.data import Prompt
 from rlproof.train.distributed import ranks
@@ -144,7 +145,7 @@ class Trainer:
                 if self.step == self.config.run.steps or (every and self.step % every == 0):
                     self.save()
             if self.ranks.main:
-                self.export(self.folder / "model")
+                write_folder(self.folder / "model", {"": self.export})
         finally:
             self.written.close()
         return Result(self.folder, self.step, history)
