@@ -30,7 +30,8 @@ def run(tmp_path: Path) -> Path:
     (tmp_path / "run.toml").write_text(
         '[run]\nfolder = "out"\nsteps = 3\n'
         '[model]\nconfig = "config.json"\ntokenizer = "tokenizer"\n'
-        f'[data]\npath = "prompts.jsonl"\n[rewards]\nfunctions = ["rewards_{tmp_path.name}:share"]\n'
+        '[data]\npath = "prompts.jsonl"\n'
+        f'[rewards]\nfunctions = ["rewards_{tmp_path.name}:share"]\n'
         '[objective]\nrecipe = "grpo"\n[sampling]\nmax_tokens = 4\n'
         "[batch]\nprompts = 2\ngroup = 4\n[optimizer]\nlr = 0.01\n"
     )

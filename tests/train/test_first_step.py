@@ -16,7 +16,7 @@ from rlproof.errors import FirstStepError  # noqa: E402
 from rlproof.space.published import OBJECTIVES  # noqa: E402
 from rlproof.train import checkpoint  # noqa: E402
 from rlproof.train import step as updates  # noqa: E402
-from rlproof.train import trainer as loop
+from rlproof.train import trainer as loop  # noqa: E402
 from rlproof.train.first_step import facts  # noqa: E402
 from rlproof.watch.facts import facts_of  # noqa: E402
 
@@ -26,7 +26,7 @@ CHECK = {"record": {"check_first_step": True}, "checkpoint": {"every": 1},
 
 def leaking(*args: Any, **kwargs: Any) -> Any:
     """Advantages of the batch, scaled, where those of a group are declared (ADV001)."""
-    adv, kept = real_advantages(*args, **kwargs)
+    _, kept = real_advantages(*args, **kwargs)
     rewards = torch.tensor(args[1])[:, 0]
     return ((rewards - rewards.mean()) / (rewards.std() + 1e-4)).float(), kept
 
@@ -57,7 +57,7 @@ def test_a_loss_that_is_maximised(tmp_path, monkeypatch):
         return replace(made, advantages=-made.advantages)
 
     monkeypatch.setattr(updates, "fused_batch", wrong)
-    with pytest.raises(FirstStepError, match="SUR005|STP001"):
+    with pytest.raises(FirstStepError, match=r"SUR005|STP001"):
         trainer(tmp_path / "run", **CHECK).train()
 
 
@@ -72,6 +72,21 @@ def test_old_log_probs_of_another_temperature(tmp_path, monkeypatch):
     monkeypatch.setattr(one.engine, "generate", hot)
     with pytest.raises(FirstStepError, match="STP005"):
         one.train()
+
+
+def test_a_fused_gradient_that_is_off(tmp_path, monkeypatch):
+    """As if a kernel had lost a factor: 1 % of the states' gradient."""
+    from rlproof.train.fused import head
+
+    real = head._HandOver.backward
+
+    def off(ctx: Any, *grads: Any) -> Any:
+        first, *rest = real(ctx, *grads)
+        return (first * 1.01, *rest)
+
+    monkeypatch.setattr(head._HandOver, "backward", staticmethod(off))
+    with pytest.raises(FirstStepError, match=r"differs from that of autograd by 0\.01"):
+        trainer(tmp_path / "run", **CHECK).train()
 
 
 def test_without_the_check_nothing_is_judged(tmp_path, monkeypatch):

@@ -13,6 +13,9 @@ from tests.support import tiny_policy  # noqa: E402
 
 from rlproof.space.aggregation import Scope  # noqa: E402
 from rlproof.space.batch import Batch  # noqa: E402
+from rlproof.space.filters import Filter  # noqa: E402
+from rlproof.space.masks import Masks  # noqa: E402
+from rlproof.space.mismatch import Mismatch  # noqa: E402
 from rlproof.space.objective import Entropy, Objective  # noqa: E402
 from rlproof.space.published import OBJECTIVES  # noqa: E402
 from rlproof.train import optimizer, policy  # noqa: E402
@@ -105,7 +108,19 @@ def difference(first: dict[str, Any], second: dict[str, Any]) -> float:
     return gap / largest if largest else gap
 
 
+DAPO = OBJECTIVES["dapo"].objective
 BEYOND = {
+    "filter": DAPO.but(filter=Filter("zero-variance")),
+    "filter that counts": DAPO.but(filter=Filter("zero-variance", counted=True)),
+    "filter by mean": OBJECTIVES["grpo"].objective.but(filter=Filter("mean-range", 0.3, 0.6)),
+    "no truncated rows": DAPO.but(masks=Masks(truncated="dropped")),
+    "no end token": DAPO.but(masks=Masks(end="dropped")),
+    "weights of mean 1": DAPO.but(mismatch=Mismatch("truncate", high=2.0, normalised=True)),
+    "mask by the new policy": DAPO.but(
+        rejection=Mismatch(
+            "mask", "sequence-mean", 0.7, 1.3, numerator="new", counted=False, normalised=True
+        )
+    ),
     "entropy bonus": OBJECTIVES["dapo"].objective.but(entropy=Entropy(coefficient=0.1)),
     "top entropy": OBJECTIVES["dapo"].objective.but(entropy=Entropy(top_share=0.3)),
 }

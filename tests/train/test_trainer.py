@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ pytest.importorskip("transformers")
 from tests.support import tiny_policy  # noqa: E402
 from tests.support.tiny_policy import share_of_a  # noqa: E402
 
-from rlproof.errors import ConfigError, DataError, RewardError  # noqa: E402
+from rlproof.errors import ConfigError, DataError, RewardError, RolloutError  # noqa: E402
 from rlproof.space.published import OBJECTIVES  # noqa: E402
 from rlproof.train import TrainConfig, Trainer, checkpoint  # noqa: E402
 from rlproof.train.prepare import needs_reference  # noqa: E402
@@ -33,13 +34,16 @@ def config(folder: Path, **sections: Any) -> TrainConfig:
     return TrainConfig.of(table)
 
 
+GIVEN = ("prompts", "model", "tokenizer", "say", "resume", "engine", "environment")
+
+
 def trainer(folder: Path, reward: Any = share_of_a, **more: Any) -> Trainer:
-    given = {k: more.pop(k) for k in ("prompts", "model", "tokenizer", "say", "resume")
-             if k in more}  # fmt: skip
+    given = {k: more.pop(k) for k in GIVEN if k in more}
     given = {"prompts": tiny_policy.PROMPTS, "model": tiny_policy.model(),
              "tokenizer": tiny_policy.tokenizer(), **given}  # fmt: skip
-    if "model_settings" in more:
-        more["model"] = more.pop("model_settings")
+    for name in ("model", "engine"):
+        if f"{name}_settings" in more:
+            more[name] = more.pop(f"{name}_settings")
     functions = reward if isinstance(reward, list) else [reward]
     return Trainer(config(folder, **more), rewards=functions, **given)
 
@@ -84,6 +88,29 @@ def test_the_first_step_of_every_recipe_passes(recipe, tmp_path):
     trainer(
         tmp_path / "run", objective={"recipe": recipe}, run={"steps": 1},
         batch={"minibatches": 2, "micro": 4}, record={"check_first_step": True}, say=said.append,
+    ).train()  # fmt: skip
+    assert not [line for line in said if "first step" in line]
+
+
+OWN: dict[str, dict[str, Any]] = {
+    "entropy bonus": {"recipe": "grpo", "entropy": {"coefficient": 0.05}},
+    "entropy of the few": {"recipe": "dapo", "entropy": {"top_share": 0.3}},
+    "filter": {"recipe": "dapo", "filter": {"rule": "zero-variance"}},
+    "filter that counts": {"recipe": "dapo", "filter": {"rule": "zero-variance", "counted": True}},
+    "masked rows": {"recipe": "dapo", "masks": {"truncated": "dropped"}},
+    "masked end": {"recipe": "dr_grpo", "masks": {"end": "dropped"}},
+    "large beta": {"recipe": "grpo", "divergence": {"coefficient": 1.0}},
+    "constant": {"recipe": "dr_grpo", "aggregation": "constant", "length": 100},
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_first_step_of_coordinates_of_one_s_own_passes(name, tmp_path):
+    said: list[str] = []
+    trainer(
+        tmp_path / "run", objective=OWN[name], run={"steps": 1}, say=said.append,
+        batch={"prompts": 4, "minibatches": 2, "epochs": 2}, record={"check_first_step": True},
+        sampling={"temperature": 0.8},
     ).train()  # fmt: skip
     assert not [line for line in said if "first step" in line]
 
@@ -142,10 +169,10 @@ def test_lora_trains_adapters_and_resumes(tmp_path):
 
 
 def test_bfloat16_keeps_float32_weights(tmp_path):
-    assert trainer(tmp_path / "float32")._exact
+    assert trainer(tmp_path / "float32").sampler.exact
     how = {"dtype": "bfloat16", "config": None}
     one = trainer(tmp_path / "run", model_settings=how, batch={"minibatches": 2})
-    assert not one._exact  # the old log-probs are then computed, not kept from sampling
+    assert not one.sampler.exact  # the old log-probs are then computed, not kept from sampling
     history = one.train().history
     assert {p.dtype for p in one.policy.trained().values()} == {torch.float32}
     assert 0 < history[0]["sampler_gap"] < 0.1
@@ -157,6 +184,104 @@ def test_gpt2_with_dropout_in_its_settings_is_scored_alike(tmp_path):
         tmp_path / "run", model=tiny_policy.model(tiny_policy.gpt2()), batch={"epochs": 2}
     )
     assert one.train().history[0]["sampler_gap"] < 1e-5
+
+
+class Another:
+    """An engine that is not the trainer: its log-probs are off by up to 0.1 nats."""
+
+    exact = False
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.sampling, self.context = inner, inner.sampling, inner.context
+        self.versions: list[int] = []
+
+    def generate(self, prompts: Any, *, limits: Any = None) -> Any:
+        batch = self.inner.generate(prompts, limits=limits)
+        off = 0.1 * torch.sin(torch.arange(batch.logps.numel()).reshape(batch.logps.shape))
+        return replace(batch, logps=batch.logps + off * batch.mask)
+
+    def update(self, model: Any, version: int) -> None:
+        self.versions.append(version)
+
+    def state(self) -> dict[str, Any]:
+        return self.inner.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.inner.restore(state)
+
+
+def another(folder: Path) -> tuple[Another, Any]:
+    """The engine, and the model that it samples from."""
+    inner = trainer(folder)
+    return Another(inner.engine), inner.policy.model
+
+
+@pytest.mark.parametrize("recipe", ["dapo", "grpo-tis", "icepop", "opsm"])
+def test_another_engine_has_its_own_log_probs(recipe, tmp_path):
+    engine, model = another(tmp_path / "inner")
+    one = trainer(
+        tmp_path / "run", objective={"recipe": recipe}, engine=engine, model=model,
+        batch={"epochs": 2}, record={"check_first_step": True},
+    )  # fmt: skip
+    history = one.train().history
+    # the mean of |0.1·sin| over many slots is 0.2/π, and its end is in the mask of few
+    assert history[0]["sampler_gap"] == pytest.approx(0.2 / 3.14159, abs=0.02)
+    assert engine.versions == [0, 2]
+
+
+def test_an_engine_that_fails_ends_the_run_and_the_checkpoint_is_whole(tmp_path):
+    engine, model = another(tmp_path / "inner")
+    one = trainer(
+        tmp_path / "run", engine=engine, model=model, run={"steps": 3}, checkpoint={"every": 1}
+    )
+    real = engine.generate
+
+    def vanishes(*args: Any, **kwargs: Any) -> Any:
+        if one.step == 1:
+            raise RolloutError("the server is gone")
+        return real(*args, **kwargs)
+
+    engine.generate = vanishes  # type: ignore[method-assign]
+    with pytest.raises(RolloutError, match="gone"):
+        one.train()
+    assert [p.name for p in checkpoint.saved(tmp_path / "run")] == ["step-00000001"]
+
+
+def test_what_an_environment_says_is_not_trained_on(tmp_path):
+    seen: list[Any] = []
+
+    def answers(turn: Any) -> str | None:
+        return "+1=" if turn.number == 0 else None
+
+    one = trainer(
+        tmp_path / "run", environment=answers, turns={"turns": 2, "tokens": 12},
+        run={"steps": 1}, sampling={"max_tokens": 4}, batch={"prompts": 4, "group": 8},
+    )  # fmt: skip
+    one.engine.eos = list(range(16))  # type: ignore[attr-defined]  # each turn has one token
+    real = one.updater.gradient
+    one.updater.gradient = lambda part, entropy: seen.append(part) or real(part, entropy)  # type: ignore
+    one.train()
+    (part,) = seen
+    assert part.mask.sum(1).tolist() == [2.0] * 32  # one token a turn
+    assert part.rollout.attend.sum(1).tolist() == [5] * 32  # and three of the environment
+
+
+def test_recomputed_activations_give_the_same_run(tmp_path):
+    runs = []
+    for flag in (False, True):
+        one = trainer(
+            tmp_path / str(flag), model_settings={"gradient_checkpointing": flag},
+            batch={"epochs": 2},
+        )  # fmt: skip
+        one.train()
+        runs.append(one.policy.trained())
+    for name, parameter in runs[0].items():
+        assert torch.allclose(parameter, runs[1][name], atol=1e-6)
+
+
+def test_a_server_without_its_settings(tmp_path):
+    with pytest.raises(ConfigError, match="a server needs all three"):
+        trainer(tmp_path / "run", engine_settings={"kind": "server"})
 
 
 # ---------------------------------------------------------------- faults survived

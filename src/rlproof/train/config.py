@@ -106,6 +106,39 @@ class Rewards:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What samples. An engine of your own, such as vLLM in this process, goes to `Trainer`."""
+
+    kind: str = "local"
+    """`local`: the model itself, in this process. `server`: an OpenAI-compatible server that takes
+    weights as vLLM does in development mode."""
+    url: str | None = None
+    """Where the server is."""
+    model: str | None = None
+    """What the server calls the model."""
+    logprobs: str = "raw"
+    """What the server's log-probs are of: `raw`, the softmax at temperature 1, or `drawn`, what is
+    drawn from (vLLM's `--logprobs-mode processed_logprobs`)."""
+    weights: str | None = None
+    """A folder through which weights go to the server."""
+    timeout: float = 600.0
+    """Seconds for one request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Several turns with an environment, which is 0 in the mask of the loss."""
+
+    environment: str | None = None
+    """`module:function`; it is given a `rlproof.train.rollout.turns.Turn` and gives text, token
+    ids, or None to end the row."""
+    turns: int = 8
+    """Turns of the policy; `sampling.max_tokens` holds for each."""
+    tokens: int = 4096
+    """Tokens of a completion, those of the environment included."""
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """How many completions, and how they are cut into updates."""
 
@@ -167,6 +200,9 @@ class Metrics:
     """Any of `jsonl`, `tensorboard`, `trackio`, `wandb`."""
     project: str = "rlproof"
     """The project of trackio and wandb."""
+    entropy: int = 5
+    """Steps between measurements of the policy's entropy, where the objective does not need it;
+    0 measures it with the records only."""
     completions: int = 0
     """Completions of each step that are written to completions.jsonl."""
 
@@ -198,6 +234,8 @@ class TrainConfig:
     """`recipe`, a name of `rlproof.space.published`; `length`, the constant of a constant
     aggregation (`sampling.max_tokens` without); any coordinate of `rlproof.space` besides."""
     sampling: Sampling = field(default_factory=Sampling)
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    turns: Turns = field(default_factory=Turns)
     batch: Batch = field(default_factory=Batch)
     optimizer: Optimizer = field(default_factory=Optimizer)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
@@ -369,6 +407,11 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "lora.alpha": _above(0),
     "data.too_long": _one_of(("error", "drop")),
     "rewards.timeout": _above(0),
+    "engine.kind": _one_of(("local", "server")),
+    "engine.logprobs": _one_of(("raw", "drawn")),
+    "engine.timeout": _above(0),
+    "turns.turns": _least(1),
+    "turns.tokens": _least(1),
     "batch.prompts": _least(1),
     "batch.group": _least(1),
     "batch.minibatches": _least(1),
@@ -387,6 +430,7 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "checkpoint.keep": _least(1),
     "metrics.to": (lambda value: set(value) <= set(LOGGERS), f"any of {', '.join(LOGGERS)}"),
     "metrics.completions": _least(0),
+    "metrics.entropy": _least(0),
     "record.every": _least(0),
 }  # fmt: skip
 """What a value must be beyond its kind, and how a message says it."""

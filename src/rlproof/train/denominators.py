@@ -18,6 +18,9 @@ from rlproof.space.objective import Objective
 from rlproof.space.terms import terms
 from rlproof.train.distributed import Ranks, total
 
+_ROUNDING = 1e-5
+"""Nats that two computations of one entropy in single precision may be apart."""
+
 
 def needs_policy(objective: Objective) -> bool:
     """Whether a denominator depends on the policy at its present weights.
@@ -88,7 +91,11 @@ def _weights(how: Mismatch, batch: Batch) -> Tensor:
 
 
 def _threshold(objective: Objective, batch: Batch, ranks: Ranks) -> float | None:
-    """The quantile of the entropies from which on tokens are trained, nats."""
+    """The quantile of the entropies from which on tokens are trained, nats.
+
+    It is lowered by what rounding does to an entropy: the first tokens of a group have one state,
+    and a tie at the threshold must not be broken by the micro-batch that they are in.
+    """
     share = objective.entropy.top_share
     if share >= 1 or batch.entropy is None:
         return None
@@ -98,4 +105,4 @@ def _threshold(objective: Objective, batch: Batch, ranks: Ranks) -> float | None
         return 0.0
     import numpy as np
 
-    return float(np.quantile(real_N, 1 - share))
+    return float(np.quantile(real_N, 1 - share)) - _ROUNDING

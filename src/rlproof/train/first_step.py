@@ -60,9 +60,10 @@ def record_of(
         "sampler_logps": ranks.rows(part.rollout.logps),
         "mask": ranks.rows(part.mask),
         "tokens": ranks.rows(part.rollout.tokens),
-        "entropy": ranks.rows(update.entropy),
         "grad": ranks.rows(slope(objective, update)),
     }
+    if update.entropy is not None:
+        given["entropy"] = ranks.rows(update.entropy)
     if part.ref is not None:
         given["ref_logps"] = ranks.rows(part.ref)
     if part.kept is not None:
@@ -86,6 +87,21 @@ def _of_batch(objective: Objective) -> bool:
 def judged(path: Path) -> tuple[Found, ...]:
     """What the rules of `rlproof inspect` find in recorded steps."""
     return Inspector(str(path), open_source(str(path))).run().findings
+
+
+def check_gradient(difference: float, dtype: str) -> None:
+    """Refuse a fused gradient that is not that of autograd, beyond what rounding explains.
+
+    Raises:
+        FirstStepError: it is not.
+    """
+    bound = 1e-3 if dtype == "float32" else 0.1
+    if not difference <= bound:  # NaN too
+        raise FirstStepError(
+            "the first step is wrong, training does not go on: the gradient of the fused loss "
+            f"differs from that of autograd by {difference:.2g} of its largest entry, expected at "
+            f"most {bound:g}; please report the model and the versions of torch and transformers"
+        )
 
 
 def refuse(findings: tuple[Found, ...], path: Path) -> list[str]:

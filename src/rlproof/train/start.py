@@ -18,7 +18,6 @@ from rlproof.train.distributed import Ranks
 from rlproof.train.policy import Policy
 from rlproof.train.prepare import needs_reference
 from rlproof.train.rewards import RewardFunction, RewardFunctions, named_function
-from rlproof.train.rollout.engine import Engine
 
 
 def objective(config: TrainConfig) -> Objective:
@@ -69,24 +68,17 @@ def made_policy(config: TrainConfig, model: Any, tokenizer: Any) -> Policy:
     return policy.load(config) if model is None else policy.made(config, model, tokenizer)
 
 
-def own_engine(own: Policy, config: TrainConfig, group: Ranks) -> Engine:
-    """The sampler in this process, on the weights that are trained."""
-    from rlproof.train.rollout.local import LocalEngine
-
-    return LocalEngine(own.model, config.sampling, eos=own.eos, pad=own.pad, stream=group.rank)
-
-
 def prompts(
-    config: TrainConfig, own: Policy, given: Iterable[Mapping[str, Any]] | None
+    config: TrainConfig, own: Policy, given: Iterable[Mapping[str, Any]] | None, longest: int
 ) -> data.Prompts:
-    """The prompts: those given, or those of the settings.
+    """The prompts: those given, or those of the settings; `longest` tokens may follow each.
 
     Raises:
         DataError: there is none, or one can't be used.
     """
     rows = data.rows_of(config.data) if given is None else given
     context = own.context
-    room = None if context is None else context - config.sampling.max_tokens
+    room = None if context is None else context - longest
     return data.prompts_of(rows, config.data, own.tokenizer, room, config.run.seed)
 
 

@@ -6,7 +6,7 @@ Shapes: B rows of the update in this process, T slots, H hidden, V vocabulary.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from rlproof.train.denominators import needs_policy, scope_of
 from rlproof.train.distributed import Ranks, total
 from rlproof.train.fused.batch import FusedBatch, FusedResult
 from rlproof.train.fused.heads import head_loss
+from rlproof.train.fused.plain import plain_loss
 from rlproof.train.policy import Policy, Scorer
 from rlproof.train.prepare import Step
 
@@ -32,8 +33,8 @@ class Update:
     part: Step
     new: Tensor
     """Log-probs at the weights before the update (B, T), nats."""
-    entropy: Tensor
-    """(B, T), nats."""
+    entropy: Tensor | None
+    """(B, T), nats, where it was asked for or the objective needs it."""
     loss: float
     """Of all processes."""
     grad_norm: float
@@ -56,8 +57,12 @@ class Updater:
     def __post_init__(self) -> None:
         self.scorer = self.ranks.wrap(self.policy.scorer)
 
-    def gradient(self, part: Step) -> Update:
-        """Adds up ∂L/∂θ of all rows of an update; the weights stay as they are."""
+    def gradient(self, part: Step, entropy: bool = True) -> Update:
+        """Adds up ∂L/∂θ of all rows of an update; the weights stay as they are.
+
+        Entropies cost about an eighth of the output layer, and are left out unless asked for or
+        needed.
+        """
         self.optimizer.zero_grad(set_to_none=True)
         scope = self._scope(part)
         pieces = part.pieces(self.config.batch.micro)
@@ -65,7 +70,7 @@ class Updater:
         for n, piece in enumerate(pieces):
             with self.ranks.between(self.scorer, n == len(pieces) - 1):
                 result = self._forward(
-                    self.scorer, piece, fused_batch(piece, scope), self.objective
+                    self.scorer, piece, fused_batch(piece, scope), self.objective, entropy
                 )
                 self.ranks.backward(result.loss)
             found.append(result)
@@ -80,15 +85,50 @@ class Updater:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
-    def score(self, part: Step, scorer: Scorer | None = None) -> tuple[Tensor, Tensor]:
+    def score(
+        self, part: Step, scorer: Scorer | None = None, entropy: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
         """Log-probs and entropies (B, T) in nats of all rows, without a gradient."""
         found = []
         plain = Objective(temperature=self.objective.temperature)
         for piece in part.pieces(self.config.batch.micro):
             constant = FusedBatch(piece.mask, torch.zeros_like(piece.rewards))
             with torch.no_grad():
-                found.append(self._forward(scorer or self.policy.scorer, piece, constant, plain))
+                own = scorer or self.policy.scorer
+                found.append(self._forward(own, piece, constant, plain, entropy))
         return _joined(found)
+
+    def agreement(self, part: Step) -> float:
+        """How far the gradient of the loss at the last states is from that of autograd.
+
+        The fused loss makes its gradients by hand; autograd goes through all logits, of the first
+        rows only. Their advantages are 1 and −1 in turn, so that there is a gradient to compare.
+        The largest difference, relative to the largest entry.
+        """
+        few = part.rows(0, min(len(part), part.group))
+        turns_B = 1.0 - 2.0 * (torch.arange(len(few), device=part.mask.device) % 2)
+        few = replace(few, advantages=turns_B, kept=torch.ones_like(turns_B))
+        batch = fused_batch(few, self._scope(few))
+        found: list[Tensor] = []
+
+        def head(hidden_BTH: Tensor, output: nn.Module) -> FusedResult:
+            after, tokens = self.policy.after, few.rollout.tokens
+
+            def logits(rows: Tensor) -> Tensor:
+                return output(rows) if after is None else after(output(rows))
+
+            states_BTH = hidden_BTH.detach().requires_grad_()
+            own = head_loss(output, states_BTH, tokens, batch, self.objective, after=after)
+            plain = plain_loss(logits, states_BTH, tokens, batch, self.objective)
+            for one in (own, plain):
+                found.extend(torch.autograd.grad(one.loss, states_BTH))
+            return own
+
+        with self.policy.precision():
+            self.policy.scorer(few.rollout, head)
+        largest = float(found[1].abs().max())
+        gap = float((found[0] - found[1]).abs().max())
+        return gap / largest if largest else gap
 
     def reference(self, part: Step) -> Tensor:
         """Log-probs of the reference (B, T), nats."""
@@ -97,19 +137,20 @@ class Updater:
             return self.score(part, scorer)[0]
 
     def _scope(self, part: Step) -> Scope:
-        new_BT, entropy_BT = torch.zeros_like(part.mask), torch.ones_like(part.mask)
+        new_BT: Tensor = torch.zeros_like(part.mask)
+        entropy_BT: Tensor | None = torch.ones_like(part.mask)
         if needs_policy(self.objective):
-            new_BT, entropy_BT = self.score(part)
+            new_BT, entropy_BT = self.score(part, entropy=True)
         batch = fused_batch(part, Scope(length=self.config.length)).space(new_BT, entropy_BT)
         return scope_of(self.objective, batch, part.group, self.config.length, self.ranks)
 
     def _forward(
-        self, scorer: Any, piece: Step, batch: FusedBatch, objective: Objective
+        self, scorer: Any, piece: Step, batch: FusedBatch, objective: Objective, entropy: bool
     ) -> FusedResult:
         def head(hidden_BTH: Tensor, output: nn.Module) -> FusedResult:
             return head_loss(
                 output, hidden_BTH, piece.rollout.tokens, batch, objective,
-                after=self.policy.after, entropy=True,
+                after=self.policy.after, entropy=entropy,
             )  # fmt: skip
 
         with self.policy.precision():
@@ -129,10 +170,11 @@ class Updater:
         return norm
 
 
-def _joined(found: list[FusedResult]) -> tuple[Tensor, Tensor]:
+def _joined(found: list[FusedResult]) -> tuple[Tensor, Tensor | None]:
     """Log-probs and entropies of all micro-batches."""
-    entropies = [torch.zeros_like(r.logps) if r.entropy is None else r.entropy for r in found]
-    return torch.cat([r.logps.float() for r in found]), torch.cat([e.float() for e in entropies])
+    entropies = [r.entropy.float() for r in found if r.entropy is not None]
+    logps = torch.cat([r.logps.float() for r in found])
+    return logps, torch.cat(entropies) if entropies else None
 
 
 def fused_batch(part: Step, scope: Scope) -> FusedBatch:
@@ -172,7 +214,7 @@ def update_metrics(objective: Objective, update: Update, ranks: Ranks) -> dict[s
         ratio=(ratio * mask).sum(),
         moved=((old - update.new) * mask).sum(),
         gap=(gap * mask).sum(),
-        entropy=(update.entropy * mask).sum(),
+        entropy=0.0 if update.entropy is None else (update.entropy * mask).sum(),
         pull=(found.penalty[0] * mask).sum(),
     )
     count = max(sums["tokens"], 1.0)
@@ -182,8 +224,9 @@ def update_metrics(objective: Objective, update: Update, ranks: Ranks) -> dict[s
         "ratio_mean": sums["ratio"] / count,
         "approx_kl": sums["moved"] / count,
         "sampler_gap": sums["gap"] / count,
-        "entropy": sums["entropy"] / count,
     }
+    if update.entropy is not None:
+        values["entropy"] = sums["entropy"] / count
     if clips:
         values["clip_frac"] = sums["clip"] / count
     if part.ref is not None and objective.divergence.place == "loss":

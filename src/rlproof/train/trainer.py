@@ -19,9 +19,12 @@ import torch
 
 from rlproof.space.batch import Rollout
 from rlproof.train import checkpoint, optimizer, start
+from rlproof.train.atomic import write_folder
 from rlproof.train.config import TrainConfig
 from rlproof.train.data import Prompt
 from rlproof.train.distributed import ranks
+from rlproof.train.engines import Sampler, engine_of
+from rlproof.train.first_step import check_gradient
 from rlproof.train.prepare import (
     Step,
     advantages_of,
@@ -31,9 +34,10 @@ from rlproof.train.prepare import (
     reward_metrics,
     weighted,
 )
-from rlproof.train.rewards import RewardFunction
+from rlproof.train.rewards import RewardFunction, named_function
 from rlproof.train.rollout.batch import RolloutBatch
 from rlproof.train.rollout.engine import Engine
+from rlproof.train.rollout.turns import Environment, Limits
 from rlproof.train.step import Updater, update_metrics
 from rlproof.train.written import Say, Written
 
@@ -60,7 +64,8 @@ class Trainer:
         prompts: rows with a prompt and columns, in place of a file or dataset.
         model: a causal model of transformers, in place of one that the settings name.
         tokenizer: its tokenizer, with it.
-        engine: what samples; the model itself in this process without.
+        engine: what samples, in place of what the settings say.
+        environment: answers the policy, for several turns.
         resume: go on from the last checkpoint in the run's folder.
         root: folder in which modules of reward functions are looked for.
         say: takes lines about what is worth knowing.
@@ -81,6 +86,7 @@ class Trainer:
         model: Any = None,
         tokenizer: Any = None,
         engine: Engine | None = None,
+        environment: Environment | None = None,
         resume: bool = False,
         root: Path | None = None,
         say: Say = lambda _line: None,
@@ -92,10 +98,15 @@ class Trainer:
         start.check_share(config, self.ranks)
         last = start.found(self.folder, resume, self.ranks)
         self.policy = start.made_policy(config, model, tokenizer)
-        self.prompts = start.prompts(config, self.policy, prompts)
+        if environment is None and config.turns.environment is not None:
+            environment = named_function(config.turns.environment, root)
+        limits = Limits(config.turns.turns, config.turns.tokens)
+        longest = config.sampling.max_tokens if environment is None else limits.tokens
+        self.prompts = start.prompts(config, self.policy, prompts, longest)
         if self.prompts.dropped:
             say(f"note: {self.prompts.dropped} prompts are too long for the context: dropped")
-        self.engine = engine or start.own_engine(self.policy, config, self.ranks)
+        self.engine = engine or engine_of(self.policy, config, self.ranks)
+        self.sampler = Sampler(self.engine, self.policy, self.ranks, environment, limits)
         self.folder.mkdir(parents=True, exist_ok=True)
         start.keep_initial(
             self.policy, self.objective, config, last is not None, model is not None, self.ranks
@@ -134,7 +145,7 @@ class Trainer:
                 if self.step == self.config.run.steps or (every and self.step % every == 0):
                     self.save()
             if self.ranks.main:
-                self.export(self.folder / "model")
+                write_folder(self.folder / "model", {"": self.export})
         finally:
             self.written.close()
         return Result(self.folder, self.step, history)
@@ -163,10 +174,8 @@ class Trainer:
         own = len(prompts) // self.ranks.world
         mine = prompts[self.ranks.rank * own : (self.ranks.rank + 1) * own]
         chosen = [prompt for prompt in mine for _ in range(batch.group)]
-        self.engine.update(self.policy.model, self.step * self.config.updates)
-        with self.policy.precision():
-            rollout = self.engine.generate([prompt.ids for prompt in chosen])
-        return chosen, rollout.to(self.policy.device)
+        version = self.step * self.config.updates
+        return chosen, self.sampler([prompt.ids for prompt in chosen], version)
 
     def _reward(
         self, chosen: list[Prompt], rollout: RolloutBatch
@@ -194,7 +203,7 @@ class Trainer:
         rewards_N = weighted(table, how.advantage.reward_weights)
         step = Step(rollout, group, rewards_N, mask_NT, torch.zeros_like(mask_NT[:, 0]))
         if self._reused or in_advantages(how):
-            old_NT = rollout.logps if self._exact else self.updater.score(step)[0]
+            old_NT = rollout.logps if self.sampler.exact else self.updater.score(step)[0]
             step = replace(step, old=old_NT)
         if needs_reference(how):
             step = replace(step, ref=self.updater.reference(step))
@@ -210,9 +219,12 @@ class Trainer:
         batch = self.config.batch
         rate = optimizer.rate(self.step, self.config.run.steps, self.config.optimizer)
         found: list[dict[str, float]] = []
+        entropy = self.written.wants_entropy(self.step)
+        if self.written.judges(self.step):
+            check_gradient(self.updater.agreement(step), self.config.model.dtype)
         for _ in range(batch.epochs):
             for part in step.parts(batch.minibatches):
-                update = self.updater.gradient(part)
+                update = self.updater.gradient(part, entropy)
                 self.written.record(self.step, update, len(found))
                 found.append(update_metrics(self.objective, update, self.ranks))
                 self.updater.apply(rate)
@@ -223,12 +235,6 @@ class Trainer:
     def _reused(self) -> bool:
         """Whether the policy moves while a step's completions are in use."""
         return self.config.updates > 1
-
-    @property
-    def _exact(self) -> bool:
-        """Whether the sampler's log-probs can stand for the old policy's."""
-        same = self.engine.exact and self.config.model.dtype == "float32"
-        return same and self.config.sampling.exact
 
     def _texts(self, chosen: list[Prompt], ids: list[list[int]]) -> list[Any]:
         """Completions as TRL's reward functions take them."""

@@ -65,13 +65,23 @@ class Written:
             self._metrics = Jsonl(self.folder / METRICS)
             self._loggers = [self._metrics, *loggers(config, self.folder)]
 
+    def judges(self, step: int) -> bool:
+        """Whether this step is the first one, and to be judged."""
+        return self.config.record.check_first_step and step == 0
+
+    def wants_entropy(self, step: int) -> bool:
+        """Whether entropies of this step are logged or recorded."""
+        every = self.config.metrics.entropy
+        due = self.recorder is not None and self.recorder.due(step)
+        return due or self.judges(step) or (every > 0 and step % every == 0)
+
     def record(self, step: int, update: Update, number: int) -> None:
         """Record an update where one is due, and judge the first step by it.
 
         Raises:
             FirstStepError: the first step is to be judged, and has a finding of severity error.
         """
-        first = self.config.record.check_first_step and step == 0
+        first = self.judges(step)
         due = self.recorder is not None and self.recorder.due(step)
         if not first and not due:
             return

@@ -100,23 +100,12 @@ def test_tied_weights(kind):
 @EVERY
 def test_scaled_and_summed(kind):
     """What gradient accumulation and loss scaling do: 3·L₁ + L₂ at one backward."""
-    made, other = case(), case(seed=1)
-    expected = {
-        name: 3 * outcome(made, KINDS[kind])[name] + outcome(other, KINDS[kind])[name]
-        for name in ("weight", "bias")
-    }
+    made = case()
+    other = replace(case(seed=1), weight=made.weight, bias=made.bias)
+    first, second = outcome(made, KINDS[kind]), outcome(other, KINDS[kind])
+    expected = {name: 3 * first[name] + second[name] for name in ("weight", "bias")}
     weight, bias = made.weight.requires_grad_(), made.bias.requires_grad_()
-    second = replace(other, weight=weight, bias=bias)
-    third = outcome(
-        replace(other, weight=made.weight.detach(), bias=made.bias.detach()), KINDS[kind]
-    )
-    expected = {
-        name: 3
-        * outcome(replace(made, weight=weight.detach(), bias=bias.detach()), KINDS[kind])[name]
-        + third[name]
-        for name in ("weight", "bias")
-    }
-    (3 * loss_of(made, KINDS[kind]) + loss_of(second, KINDS[kind])).backward()
+    (3 * loss_of(made, KINDS[kind]) + loss_of(other, KINDS[kind])).backward()
     assert gap({"weight": weight.grad, "bias": bias.grad}, expected) < 1e-14
 
 
