@@ -87,6 +87,39 @@ def test_a_resumed_run_is_the_same_to_the_bit(whole, tmp_path):
     assert records[0] == records[1]
 
 
+def test_sgd_with_momentum_and_a_sampler_of_its_own_seed_resume_alike(tmp_path):
+    how = {"optimizer": {"name": "sgd", "lr": 0.5, "schedule": "cosine"}, "sampling": {"seed": 9}}
+    whole = trainer(tmp_path / "whole", **how)
+    whole.train()
+
+    def dies(step: int, _values: dict[str, float]) -> None:
+        if step == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer(tmp_path / "cut", **how).train(dies)
+    again = trainer(tmp_path / "cut", resume=True, **how)
+    assert again.step == 2
+    again.train()
+    assert same(weights(again), weights(whole))
+
+
+def test_a_full_disk_at_the_end_says_so(tmp_path, monkeypatch):
+    one = trainer(tmp_path / "run", run={"steps": 1})
+
+    def full(_folder: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(one, "export", full)
+    with pytest.raises(CheckpointError, match=r"model could not be written .No space left"):
+        one.train()
+    assert not (tmp_path / "run/model").exists()
+    assert [p.name for p in checkpoint.saved(tmp_path / "run")] == ["step-00000001"]
+    again = trainer(tmp_path / "run", run={"steps": 1}, resume=True)
+    again.train()  # nothing is left to do but to write the model
+    assert (tmp_path / "run/model/model.safetensors").exists()
+
+
 def test_what_was_logged_after_the_checkpoint_is_cut_off(whole, tmp_path):
     """A run that dies in step 3, whose last checkpoint was written after step 1."""
     folder = tmp_path / "run"

@@ -21,6 +21,12 @@ _UNFINISHED, _DROPPED = ".writing-", ".dropped-"
 def write_folder(place: Path, contents: Mapping[str, Write]) -> None:
     """Write a folder with all its contents, or leave things as they were.
 
+    A folder that is there already is replaced, after the new one is on the disk.
+
+    Args:
+        place: the folder.
+        contents: by name; the empty name stands for the folder itself.
+
     Raises:
         CheckpointError: the disk is full, or anything else went wrong while writing.
     """
@@ -32,6 +38,8 @@ def write_folder(place: Path, contents: Mapping[str, Write]) -> None:
         for name, write in contents.items():
             write(unfinished / name)
         _sync_tree(unfinished)
+        if place.exists():
+            remove_folder(place)
         os.rename(unfinished, place)
         _sync(place.parent)
     except Exception as error:  # safetensors has errors of its own
@@ -60,8 +68,8 @@ def _said(place: Path, error: Exception) -> str:
     full = "No space left" in str(error) or "quota" in str(error).lower()
     todo = "free some space" if full else "repair the cause"
     kept = sorted(p.name for p in place.parent.glob("step-*")) if place.parent.is_dir() else []
-    older = f"{kept[-1]} is as it was" if kept else "there is no older one"
-    return f"checkpoint {place} could not be written ({text}); {older}: {todo}, then resume"
+    older = f"{kept[-1]} is as it was" if kept else "no checkpoint was changed"
+    return f"{place} could not be written ({text}); {older}: {todo}, then resume"
 
 
 def _remove(path: Path) -> None:

@@ -58,10 +58,6 @@ class Ranks:
         """This process's share of what `rows` gave."""
         return values
 
-    def share(self, value: Any) -> Any:
-        """The main process's object, in every process."""
-        return value
-
     def all(self, value: Any) -> list[Any]:
         """The object of each process, in the order of their ranks."""
         return [value]
@@ -117,12 +113,6 @@ class Launched(Ranks):
         """The rows of this rank."""
         size = len(values) // self.world
         return values[self.rank * size : (self.rank + 1) * size]
-
-    def share(self, value: Any) -> Any:
-        """A broadcast from rank 0."""
-        from accelerate.utils import broadcast_object_list
-
-        return broadcast_object_list([value])[0]
 
     def all(self, value: Any) -> list[Any]:
         """A gather of pickled objects."""

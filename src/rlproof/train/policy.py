@@ -162,7 +162,7 @@ def made(config: TrainConfig, model: Any, tokenizer: Any) -> Policy:
     """
     _without_dropout(model)
     if config.lora.rank and not hasattr(model, "disable_adapter"):
-        model = _with_adapters(model, config.lora)
+        model = _with_adapters(model, config.lora, config.run.seed)
     device = config.run.device
     if device == "auto":
         own = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
@@ -248,7 +248,7 @@ class _loading(AbstractContextManager[None]):  # noqa: N801 - reads as a stateme
             ) from error
 
 
-def _with_adapters(model: Any, lora: Lora) -> Any:
+def _with_adapters(model: Any, lora: Lora, seed: int) -> Any:
     try:
         import peft
     except ImportError:
@@ -258,8 +258,12 @@ def _with_adapters(model: Any, lora: Lora) -> Any:
         r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM"
     )
     try:
-        with warnings.catch_warnings():  # peft asks transformers for names it has deprecated
+        with (
+            warnings.catch_warnings(),
+            torch.random.fork_rng(),
+        ):  # peft asks transformers for names it has deprecated
             warnings.simplefilter("ignore", FutureWarning)
+            torch.manual_seed(seed)
             return peft.get_peft_model(model, settings)
     except ValueError as error:
         raise ConfigError(

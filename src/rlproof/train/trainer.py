@@ -20,7 +20,7 @@ import torch
 
 from rlproof.space.batch import Rollout
 from rlproof.train import checkpoint, optimizer, start
-from rlproof.train.atomic import Write
+from rlproof.train.atomic import Write, write_folder
 from rlproof.train.config import TrainConfig
 from rlproof.train.data import Prompt
 from rlproof.train.distributed import alone, ranks
@@ -153,7 +153,9 @@ class Trainer:
                 self.step += 1
                 if self.step == self.config.run.steps or (every and self.step % every == 0):
                     self.save()
-            self.export(self.folder / "model")
+            with self._whole_model() as export:
+                if self.ranks.main:
+                    write_folder(self.folder / "model", {"": export})
         finally:
             self.written.close()
         return Result(self.folder, self.step, history)
