@@ -30,7 +30,7 @@ class Part:
         return tuple(f for f in self.findings if f.severity is not Severity.NOTE)
 
 
-def labels(functions: Sequence[tuple[str, str]]) -> list[str]:
+def _labels(functions: Sequence[tuple[str, str]]) -> list[str]:
     """`role name` for each (role, name), numbered where two would be alike."""
     found: list[str] = []
     for role, name in functions:
@@ -44,7 +44,7 @@ def labels(functions: Sequence[tuple[str, str]]) -> list[str]:
 
 def parts(report: FileReport) -> list[Part]:
     """The functions of a report in source order, then the rest; each finding in one of them."""
-    names = labels([(target.role, target.name) for target in report.targets])
+    names = _labels([(target.role, target.name) for target in report.targets])
     homes = {target.name: name for target, name in zip(report.targets, names, strict=True)}
     found = [
         Part(

@@ -64,16 +64,22 @@ def told(report: FileReport, findings: Sequence[Finding], lines: Sequence[str], 
     return click.unstyle("\n".join([*frames, *hint, *notes]))
 
 
-def frame(report: FileReport, finding: Finding, lines: Sequence[str], width: int) -> str:
-    """One finding with its lines, evidence, reason and repair."""
+def frame(
+    report: FileReport, finding: Finding, lines: Sequence[str], width: int, brief: bool = False
+) -> str:
+    """One finding with its lines and evidence, and its reason and repair unless `brief`."""
     rows = [
         _headline(report, finding) + f" in {finding.place.function}",
         *_excerpt(finding, lines, width, report.cells),
         *_evidence(finding, width),
-        *_labelled("why", _first_sentence(page(finding.code).sections["Why is this bad?"]), width),
-        *_fix(finding, width),
-        *_labelled("more", f"rlproof explain {finding.code}", width),
     ]
+    if not brief:
+        why = _first_sentence(page(finding.code).sections["Why is this bad?"])
+        rows += [
+            *_labelled("why", why, width),
+            *_fix(finding, width),
+            *_labelled("more", f"rlproof explain {finding.code}", width),
+        ]
     return "\n".join(rows) + "\n"
 
 
