@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any
 
+from rlproof.bind.children import shared_for
 from rlproof.checks import Options, Outcome
 from rlproof.errors import ConfigError
 from rlproof.faults.seen import Seen
@@ -177,6 +178,7 @@ def check_live(
     script = script_of(live.source, options.roles, _said(live, role, names or {}))
     targets = _targets(live, script, role)
     whole = any(target.role is Role.TRAIN for target in targets)  # a loop calls the others
+    warm = shared_for(live.source)
     alone = script if whole else replace(script, targets=tuple(targets))
     report = check(
         alone,
@@ -184,6 +186,7 @@ def check_live(
         objective=options.objective,
         default=options.default,
         examine=(lambda seen: examine(seen, alone)) if examine else None,
+        begin=warm.start if warm else None,
     )
     report = _only(fix.suggest(alone, report), live, targets).keep(options.codes)
     declared = options.objective or options.default

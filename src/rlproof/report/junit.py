@@ -1,9 +1,9 @@
 """JUnit XML, as Jenkins, GitLab and Azure read it: a test for each function with a role.
 
 Errors and warnings fail a test, notes are its output, and a function that could not be run is
-skipped. There is no clock in it: the same findings give the same bytes. The attributes are those
-of the schema that Jenkins publishes (`jenkins-junit.xsd`) and `file` and `line`, which GitLab
-takes. One `failure` holds all findings of a function, since readers show only the first.
+skipped. There is no clock in it: the same findings give the same bytes. Elements and attributes are
+those of `junit-10.xsd` of Jenkins' xunit plugin, which knows no line of a test: lines are in the
+text. One `failure` holds all findings of a function, since readers show only the first.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def render(
         suites.append(_unread(failures))
     total = {kind: sum(counts[kind] for counts, _ in suites) for kind in _KINDS}
     rows = [row for _, suite in suites for row in suite]
+    del total["skipped"]  # the schema has it for a suite alone
     head = f"<testsuites{_attributes({'name': 'rlproof', **total})}>"
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *rows, "</testsuites>", ""])
 
@@ -55,16 +56,14 @@ def _suite(report: FileReport, lines: Sequence[str]) -> tuple[Counts, list[str]]
         "skipped": sum(_is_skipped(part) for part in found),
     }
     cases = [row for part in found for row in _case(report, part, lines)]
-    head = f"  <testsuite{_attributes({'name': relative(report.path), **counts})}>"
+    path = relative(report.path)
+    head = f"  <testsuite{_attributes({'name': path, **counts, 'file': path})}>"
     return counts, [head, *cases, "  </testsuite>"]
 
 
 def _case(report: FileReport, part: Part, lines: Sequence[str]) -> Iterator[str]:
     path = relative(report.path)
-    where: dict[str, str | int] = {"name": part.name, "classname": path, "file": path}
-    if not report.cells:  # lines of the joined cells are nobody's
-        where["line"] = part.line
-    yield f"    <testcase{_attributes(where)}>"
+    yield f"    <testcase{_attributes({'name': part.name, 'classname': path})}>"
     if part.strong:
         codes = ", ".join(dict.fromkeys(f.code for f in part.strong))
         said = {"message": "; ".join(f.message for f in part.strong), "type": codes}
