@@ -112,6 +112,7 @@ class Trainer:
 
 small = lambda logp, old_logp, adv, mask: 0.0
 '''
+pytest_plugins = ["pytester"]
 NAMES = {"x": "new", "y": "old", "z": "adv", "w": "mask"}
 DAPO = OBJECTIVES["dapo"].objective
 
@@ -319,3 +320,41 @@ def test_the_checks_of_a_trainer_one_by_one(tmp_path):
     assert len(checks) > 1
     for check in checks.values():
         check()
+
+
+def test_files_that_a_trainer_imports_functions_from_belong_to_the_rest(tmp_path):
+    (tmp_path / "losses.py").write_text(SOURCE, encoding="utf-8")
+    path = tmp_path / "train.py"
+    path.write_text("from losses import optimistic_loss\n\nloss = optimistic_loss\n", "utf-8")
+    checks = dict(trainer_checks(path))
+    assert list(checks) == ["file"]
+    with pytest.raises(AssertionError, match=r"losses\.py:15:5: SUR004"):
+        checks["file"]()
+
+
+def test_only_what_is_asked_for_is_told(tmp_path):
+    """A loop is recorded with the other functions of its file, whose faults are not its own."""
+    path = tmp_path / "loop.py"
+    more = SOURCE[SOURCE.index("import numpy") : SOURCE.index("def constant_loss")]
+    path.write_text(page("LOP002").planted + "\n\n" + more, encoding="utf-8")
+    module = loaded(path)
+    with pytest.raises(AssertionError) as failed:
+        assert_conforms(module.train)
+    assert "LOP002" in str(failed.value)
+    assert "SUR004" not in str(failed.value)
+    assert_conforms(module.grpo_loss)
+
+
+def test_a_function_of_the_test_module_itself(pytester):
+    """Assertions of a test module are rewritten when it is imported; its source is as it was."""
+    start = SOURCE.index("def token_loss")
+    text = "import numpy as np\n\n\n" + SOURCE[start : SOURCE.index("def constant_loss")]
+    pytester.makepyfile(
+        text
+        + "import pytest\nfrom rlproof.testing import assert_conforms\n\n\n"
+        + "@pytest.mark.parametrize('f', [token_loss, optimistic_loss])\n"
+        + "def test_losses(f):\n    assert_conforms(f, 'dapo')\n"
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    assert result.parseoutcomes() == {"passed": 1, "failed": 1}
+    result.stdout.fnmatch_lines(["*SUR004*in optimistic_loss*"])

@@ -28,7 +28,7 @@ from rlproof.checks import Options, Outcome, check_paths
 from rlproof.errors import ConfigError, NothingToCheckError
 from rlproof.faults.model import Severity
 from rlproof.faults.seen import Seen
-from rlproof.judge import conforms
+from rlproof.judge import conforms, source_loop
 from rlproof.judge.declared import recipe_called
 from rlproof.judge.findings import FileReport, Finding, TargetReport
 from rlproof.live import check_live
@@ -181,7 +181,7 @@ def listed(path: str) -> list[tuple[str, int]]:
     """
     options = Options.resolve((), (), None, True, None, "full")
     script = read(path, options.roles)
-    if not script.targets and not script.homes:
+    if not (script.targets or script.homes or source_loop.is_readable(script)):
         raise NothingToCheckError(f"{shown(path)}: no GRPO function recognised")
     known = tuple(TargetReport(t.role, t.name, t.node.lineno) for t in script.targets)
     report = FileReport(path, known, cells=script.source.cells).called()
@@ -196,15 +196,17 @@ class _Check:
 
     def __call__(self) -> None:
         outcome = _cached(self.path, self.objective, self.timeout, os.stat(self.path).st_mtime_ns)
-        first, *others = outcome.called()
-        part = next((p for p in parts(first) if p.name == self.name), None)
-        if part is None:
+        found = self.name == REST
+        for report in outcome.called():
+            own = report.path == self.path  # else a file that functions are imported from
+            for part in parts(report):
+                if own and part.name == self.name:
+                    found = True
+                    _raise(outcome, report, part)
+                elif not own and self.name == REST:
+                    _raise(outcome, report, part, skip=False)
+        if not found:
             raise AssertionError(f"{shown(self.path)} changed while its tests ran: {self.name}")
-        _raise(outcome, first, part)
-        if self.name == REST:  # files that the script imports functions with a role from
-            for report in others:
-                for one in parts(report):
-                    _raise(outcome, report, one, skip=False)
 
     def __repr__(self) -> str:
         return f"<rlproof: {self.name} of {self.path}>"
