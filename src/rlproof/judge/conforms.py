@@ -20,6 +20,7 @@ from rlproof.faults.seen import AdvantagesSeen, Batch, LossSeen, Place, ScriptEr
 from rlproof.judge.findings import Finding
 from rlproof.space.aggregation import Scope
 from rlproof.space.batch import Batch as Given
+from rlproof.space.filters import Filter
 from rlproof.space.objective import Objective
 
 _TOLERANCE = 2e-4  # of identification: what float32 and finite differences leave
@@ -59,8 +60,10 @@ def of_loss(objective: Objective, seen: LossSeen, place: Place) -> Iterator[Find
     """The first difference between a loss and the objective, if there is one.
 
     A loss that divides by a constant is compared up to that constant. One that is declared to be
-    maximised, or is by what was measured where nothing is declared, is compared with −L.
+    maximised, or is by what was measured where nothing is declared, is compared with −L. Which
+    completions a filter leaves out is decided before a loss is called, so the filter is not asked.
     """
+    objective = objective.but(filter=Filter())
     scale = _scale(objective, seen)
     for label, batch in _batches(objective, seen):
         meant, slopes = objective.value_and_gradient(_given(objective, batch))
