@@ -18,9 +18,9 @@ from rlproof.judge.findings import FileReport, FixStatus
 from rlproof.read.script import read
 from rlproof.read.source import expand, shown
 from rlproof.read.targets import Script
-from rlproof.report import github, json, sarif, text
+from rlproof.report import github, json, junit, sarif, text
 
-STYLES = ("full", "concise", "json", "html", "github", "sarif")
+STYLES = ("full", "concise", "json", "html", "github", "sarif", "junit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,7 @@ class Outcome:
             "json": lambda: json.render(reports),
             "github": lambda: github.render(reports, self.failures),
             "sarif": lambda: sarif.render(reports, self.failures),
+            "junit": lambda: junit.render(reports, self.sources, self.failures),
             "html": self._page,
         }
         return formats[style]()

@@ -64,7 +64,7 @@ def main() -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", "style",
-              type=click.Choice(["full", "concise", "json", "html", "github", "sarif"]),
+              type=click.Choice(["full", "concise", "json", "html", "github", "sarif", "junit"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
@@ -105,7 +105,7 @@ def check(
         _emit_bytes(outcome.patch, output)
     elif options.style == "html":
         _emit_page(outcome.render("html", _width()), output)
-    elif outcome.reports or options.style in ("json", "github", "sarif"):
+    elif outcome.reports or options.style in ("json", "github", "sarif", "junit"):
         _emit(outcome.render(options.style, _width()), output)
     sys.exit(outcome.exit_code)
 

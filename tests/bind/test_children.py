@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rlproof.bind.children import Warm, cold, warm_for
+from rlproof.bind.children import Warm, cold, shared_for, warm_for
 from rlproof.bind.sandbox import ChildDiedError, Sandbox
 from rlproof.read.source import load
 
@@ -130,3 +130,17 @@ def test_only_slow_libraries_are_worth_it(tmp_path, text, warms):
 def test_a_file_of_that_name_comes_first(tmp_path):
     (tmp_path / "torch.py").write_text("")
     assert warm_for(source(tmp_path, "import torch\n")) is None
+
+
+def test_scripts_share_a_warm_process_while_the_environment_is_the_same(tmp_path, monkeypatch):
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    for path in (one, other):
+        path.write_text("import torch\n", encoding="utf-8")
+    first = shared_for(load(str(one)))
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "another")
+    assert first is not None
+    assert shared_for(load(str(other))) is first
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert shared_for(load(str(other))) is not first
+    one.write_text("import math\n", encoding="utf-8")
+    assert shared_for(load(str(one))) is None

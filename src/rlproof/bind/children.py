@@ -6,6 +6,7 @@ Importing torch takes seconds, and a search for repairs executes one script many
 from __future__ import annotations
 
 import ast
+import atexit
 import os
 import selectors
 import socket
@@ -15,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
@@ -167,6 +169,36 @@ class _Forked:
 
 def warm_for(source: Source) -> Warm | None:
     """A warm process for a script that imports something heavy; None where cold starts do."""
+    used = _heavy(source)
+    return Warm(used) if used else None
+
+
+def shared_for(source: Source) -> Warm | None:
+    """The same, shared by all such scripts of this process until it ends.
+
+    A process of its own after a fork, or where the environment is no longer what it was.
+    """
+    used = _heavy(source)
+    if not used:
+        return None
+    here = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    return _shared(tuple(used), os.getpid(), frozenset(here.items()))
+
+
+@cache
+def _shared(modules: tuple[str, ...], owner: int, _: frozenset[tuple[str, str]]) -> Warm:
+    warm = Warm(modules)
+
+    def end() -> None:
+        if os.getpid() == owner:
+            warm.__exit__(None, None, None)
+
+    atexit.register(end)
+    return warm
+
+
+def _heavy(source: Source) -> list[str]:
+    """What a script imports that is worth keeping warm, where children can be forked."""
     folder = Path(source.path).parent
     used = {
         name.split(".")[0]
@@ -176,8 +208,8 @@ def warm_for(source: Source) -> Warm | None:
     }
     with suppress(OSError, ValueError):
         if any((folder / name).exists() or (folder / f"{name}.py").exists() for name in used):
-            return None  # the script's own file of that name comes first
-    return Warm(sorted(used)) if used and hasattr(socket, "send_fds") else None
+            return []  # the script's own file of that name comes first
+    return sorted(used) if hasattr(socket, "send_fds") else []
 
 
 def _imports(node: ast.AST) -> list[str]:

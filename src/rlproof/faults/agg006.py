@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
-from rlproof.faults.seen import Batch, Seen
+from rlproof.faults.seen import Batch, LossSeen, Seen
 
 _OPEN = {"all-slots", "per-token"}  # a fault of its own; left to the caller
 
@@ -17,20 +17,23 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         computed = loss.point.get("aggregation")
         if not declared or computed is None or computed in declared or computed in _OPEN:
             continue
-        rows = [[-1.0, -1.0], [-1.0, -1.0]]
-        batch = Batch(rows, rows, rows, [0.0, 1.0], [[1, 0], [1, 1]])
-        got = loss.run(batch).value
-        meant = loss.predict({**loss.point, "aggregation": declared[0]}, batch).value
         yield Sighting(
             loss.where["reduce"],
             f"the loss is a {computed}, the declared recipe "
             f"({loss.facts['declared_recipe']}) takes a {' or '.join(declared)}",
-            Evidence(
-                "rows of 1 and 2 tokens, A = (0, 1), ρ = 1, beta = 0: loss",
-                rounded(got),
-                rounded(meant),
-            ),
+            _evidence(loss, declared[0]),
         )
+
+
+def _evidence(loss: LossSeen, aggregation: str) -> Evidence | None:
+    """Both values of rows of unequal length; of an unknown surrogate none can be predicted."""
+    if "surrogate" not in loss.point:
+        return None
+    rows = [[-1.0, -1.0], [-1.0, -1.0]]
+    batch = Batch(rows, rows, rows, [0.0, 1.0], [[1, 0], [1, 1]])
+    meant = loss.predict({**loss.point, "aggregation": aggregation}, batch).value
+    label = "rows of 1 and 2 tokens, A = (0, 1), ρ = 1, beta = 0: loss"
+    return Evidence(label, rounded(loss.run(batch).value), rounded(meant))
 
 
 FAULT = Fault(

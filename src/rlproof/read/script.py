@@ -6,11 +6,12 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from rlproof.read.imports import imported
 from rlproof.read.methods import extraction_methods
 from rlproof.read.outline import outline
-from rlproof.read.outline.directives import directives, slots
+from rlproof.read.outline.directives import Directive, directives, slots
 from rlproof.read.roles import recognise
 from rlproof.read.source import Source, load
 from rlproof.read.targets import Role, Script, Target
@@ -32,8 +33,17 @@ def read(path: str, roles: Mapping[str, str] | None = None) -> Script:
     return script_of(load(path), roles)
 
 
-def script_of(source: Source, roles: Mapping[str, str] | None = None) -> Script:
+def script_of(
+    source: Source,
+    roles: Mapping[str, str] | None = None,
+    comments: tuple[Directive, ...] = (),
+) -> Script:
     """The targets of a source and the objective that its comments declare.
+
+    Args:
+        source: the script.
+        roles: names with their role, as `[tool.rlproof.roles]` gives them.
+        comments: what a caller says of lines of code, as comments there would say it.
 
     Raises:
         ConfigError: a role or a name in a directive is unknown.
@@ -43,6 +53,7 @@ def script_of(source: Source, roles: Mapping[str, str] | None = None) -> Script:
     homes = tuple(sorted({one.path for one in known}))
     functions = recognise(source.tree, parts)
     said = directives(source, slots(roles or {}, "[tool.rlproof.roles]"))
+    said = replace(said, comments=(*comments, *said.comments))
     outlined, doubts = outline(source.tree, (*parts, *functions), said)
     targets = _together(functions, [*outlined, *extraction_methods(source.tree)])
     notes = tuple((doubt.name, doubt.reason) for doubt in doubts)

@@ -36,11 +36,11 @@ def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
     for report in reports:
         lines = sources[report.path]
         blocks += [
-            _frame(report, finding, lines, width)
+            frame(report, finding, lines, width)
             for finding in report.findings
             if finding.severity is not Severity.NOTE
         ]
-    notes = [_note(r, f, width) for r in reports for f in r.findings if f.severity is Severity.NOTE]
+    notes = [note(r, f, width) for r in reports for f in r.findings if f.severity is Severity.NOTE]
     hint = [_fill(_ONE_REPAIR, width, "")] if len(blocks) > 1 else []
     hint += [patched(report) for report in reports if report.repair and not report.fixed]
     tail = [*hint, *notes, *_computed(reports, width), *skips(reports), summary(reports)]
@@ -55,15 +55,31 @@ def _headline(report: FileReport, finding: Finding) -> str:
     return f"{where}: {code} {name} [{finding.severity}]"
 
 
-def _frame(report: FileReport, finding: Finding, lines: Sequence[str], width: int) -> str:
+def told(report: FileReport, findings: Sequence[Finding], lines: Sequence[str], width: int) -> str:
+    """Findings as `full` prints them: frames, then notes. No colours."""
+    strong = [f for f in findings if f.severity is not Severity.NOTE]
+    frames = [frame(report, finding, lines, width) for finding in strong]
+    hint = [_fill(_ONE_REPAIR, width, "")] if len(frames) > 1 else []
+    notes = [note(report, f, width) for f in findings if f.severity is Severity.NOTE]
+    return click.unstyle("\n".join([*frames, *hint, *notes]))
+
+
+def frame(
+    report: FileReport, finding: Finding, lines: Sequence[str], width: int, brief: bool = False
+) -> str:
+    """One finding with its lines and evidence, and its reason and repair unless `brief`."""
     rows = [
         _headline(report, finding) + f" in {finding.place.function}",
         *_excerpt(finding, lines, width, report.cells),
         *_evidence(finding, width),
-        *_labelled("why", _first_sentence(page(finding.code).sections["Why is this bad?"]), width),
-        *_fix(finding, width),
-        *_labelled("more", f"rlproof explain {finding.code}", width),
     ]
+    if not brief:
+        why = _first_sentence(page(finding.code).sections["Why is this bad?"])
+        rows += [
+            *_labelled("why", why, width),
+            *_fix(finding, width),
+            *_labelled("more", f"rlproof explain {finding.code}", width),
+        ]
     return "\n".join(rows) + "\n"
 
 
@@ -188,7 +204,8 @@ def _first_sentence(text: str) -> str:
     return match[0] if match else paragraph
 
 
-def _note(report: FileReport, finding: Finding, width: int) -> str:
+def note(report: FileReport, finding: Finding, width: int) -> str:
+    """A note on one line, wrapped."""
     label = click.style("note", fg="cyan")
     where = report.spot(finding.place.line)
     text = f"{shown(report.path)}:{where}: {finding.code} {finding.message}"
