@@ -1,7 +1,7 @@
 """What recording and metrics cost a training step: medians of ratios from one run.
 
-`python benchmarks/train_record.py [STEPS]`. One trainer takes steps in turn with the recorder due at
-each step, with records every 20 steps as by default, and without any; the sides are interleaved.
+`python benchmarks/train_record.py [STEPS]`. One trainer takes steps in turn with the recorder due
+at each step, with records every 20 steps as by default, and without any; the sides are interleaved.
 The judgement of the first step is timed warm: its imports take some more time once.
 """
 
@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.support import tiny_policy
+
 from rlproof.train import TrainConfig, Trainer
 from rlproof.watch.record import Recorder
-from tests.support import tiny_policy
 
 VOCABULARY, WIDTH, LENGTH = 4000, 128, 48
 
