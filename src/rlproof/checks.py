@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rlproof import baseline as baselines
 from rlproof.bind.sandbox import DEFAULT_SECONDS
 from rlproof.config import load as load_config
 from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
@@ -43,6 +44,8 @@ class Options:
     """Write verified repairs."""
     diff: bool = False
     """Verify repairs and show them."""
+    baseline: str | None = None
+    """A file of known findings."""
 
     @classmethod
     def resolve(
@@ -56,6 +59,7 @@ class Options:
         *,
         fix: bool = False,
         diff: bool = False,
+        baseline: str | None = None,
     ) -> Options:
         """Merge the command line with the project's settings.
 
@@ -78,6 +82,7 @@ class Options:
             roles=config.roles,
             fix=fix,
             diff=diff,
+            baseline=baseline or config.baseline,
         )
 
 
@@ -103,6 +108,8 @@ class Outcome:
     objective: str | None = None
     """The recipe declared for all files."""
     patches: tuple[bytes, ...] = ()
+    gone: str = ""
+    """One line on findings of the baseline that are no more."""
 
     @property
     def failures(self) -> list[str]:
@@ -128,8 +135,9 @@ class Outcome:
 
     @property
     def repairs(self) -> list[str]:
-        """What there is to say of the repair of each file that has one."""
-        return [line for report in self.reports if report.repair for line in repair_lines(report)]
+        """What there is to say of each file's repair, and of known findings that are gone."""
+        lines = [line for report in self.reports if report.repair for line in repair_lines(report)]
+        return [*lines, self.gone] if self.gone else lines
 
     @property
     def patch(self) -> bytes:
@@ -190,6 +198,7 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
         NothingToCheckError: a folder without Python, or no function recognised anywhere.
         ConfigError: the declared recipe is unknown.
     """
+    known = baselines.load(options.baseline) if options.baseline is not None else None
     reports: list[FileReport] = []
     sources: dict[str, list[str]] = {}
     errors: list[RlproofError] = []
@@ -229,7 +238,11 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
             f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
         )
     declared = options.objective or options.default
-    return Outcome(tuple(reports), sources, tuple(errors), declared, tuple(patches))
+    outcome = Outcome(tuple(reports), sources, tuple(errors), declared, tuple(patches))
+    if known is None:
+        return outcome
+    rest, gone = known.applied(reports, sources, options.codes, run=options.run)
+    return replace(outcome, reports=rest, gone=gone)
 
 
 def _repaired(

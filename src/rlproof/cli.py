@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import rlproof
 from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
+
+if TYPE_CHECKING:
+    from rlproof.checks import Outcome
 
 _EXAMPLES = """\b
 Examples:
@@ -75,6 +79,10 @@ def main() -> None:
 @click.option("--no-run", is_flag=True, help="Look at the source only; run nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S",
               help="Seconds for each function of the script (default: 10).")  # fmt: skip
+@click.option("--baseline", type=click.Path(), metavar="FILE",
+              help="Known findings: left out of the report and the exit code.")  # fmt: skip
+@click.option("--write-baseline", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Write every finding to FILE, as known from now on; exit 0.")  # fmt: skip
 def check(
     paths: tuple[str, ...],
     style: str | None,
@@ -86,6 +94,8 @@ def check(
     diff: bool,
     no_run: bool,
     timeout: float | None,
+    baseline: str | None,
+    write_baseline: str | None,
 ) -> None:
     """Read and probe scripts; print what is wrong with them.
 
@@ -94,8 +104,14 @@ def check(
     from rlproof.checks import Options, check_paths
 
     options = Options.resolve(
-        select, ignore, objective, not no_run, timeout, style, fix=fix, diff=diff
-    )
+        select, ignore, objective, not no_run, timeout, style,
+        fix=fix, diff=diff, baseline=baseline,
+    )  # fmt: skip
+    if write_baseline is not None:
+        if baseline is not None or fix or diff:
+            raise ConfigError("--write-baseline goes without --baseline, --fix and --diff")
+        outcome = check_paths(paths, replace(options, baseline=None))
+        sys.exit(_write_baseline(outcome, write_baseline))
     outcome = check_paths(paths, options)
     for line in outcome.failures:
         click.echo(f"error: {line}", err=True)
@@ -110,6 +126,21 @@ def check(
     sys.exit(outcome.exit_code)
 
 
+def _write_baseline(outcome: Outcome, path: str) -> int:
+    """Write what is known from now on; nothing where a file could not be checked."""
+    from rlproof.baseline import document
+    from rlproof.report.write import write_atomically
+
+    for line in outcome.failures:
+        click.echo(f"error: {line}", err=True)
+    if any(error.exit_code == 2 for error in outcome.errors):
+        return 2
+    text, count = document(path, outcome.reports, outcome.sources)
+    write_atomically(path, text, "--write-baseline")
+    click.echo(f"{path}: {count} finding{'s' * (count != 1)} known from now on")
+    return 0
+
+
 @main.command()
 @click.argument("path")
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
@@ -120,7 +151,7 @@ def identify(path: str, style: str, timeout: float | None) -> None:
     from rlproof.report.coordinates import table
 
     options = Options.resolve((), (), None, True, timeout, None)
-    outcome = check_paths((path,), options)
+    outcome = check_paths((path,), replace(options, baseline=None))
     if outcome.failures:
         raise outcome.error()
     if style == "json":

@@ -181,6 +181,8 @@ class FileReport:
     """Findings that are gone because the file was written anew."""
     ignored: tuple[Finding, ...] = ()
     """Findings that a comment of the script accepts: no findings any more."""
+    known: tuple[Finding, ...] = ()
+    """Findings that a baseline holds: they don't count either."""
     remarks: tuple[Remark, ...] = ()
     """Comments that ignore nothing."""
 
@@ -204,6 +206,7 @@ class FileReport:
             findings=tuple(_called(self.cells, f) for f in self.findings),
             fixed=tuple(_called(self.cells, f) for f in self.fixed),
             ignored=tuple(_called(self.cells, f) for f in self.ignored),
+            known=tuple(_called(self.cells, f) for f in self.known),
             skipped=tuple(replace(s, check=_told(self.cells, s.check)) for s in self.skipped),
         )
 

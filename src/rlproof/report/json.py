@@ -47,10 +47,12 @@ def _file(report: FileReport) -> dict[str, Any]:
 
 
 def _accepted(report: FileReport) -> dict[str, Any]:
-    """Findings that comments ignore, and comments that ignore none; no key without any."""
+    """Findings that do not count, and comments that ignore none; no key without any."""
     found: dict[str, Any] = {}
     if report.ignored:
         found["ignored"] = [_finding(report, finding) for finding in report.ignored]
+    if report.known:
+        found["known"] = [_finding(report, finding) for finding in report.known]
     if report.remarks:
         found["unused_ignores"] = [
             {**_line(report, r.line), "ignore": r.word, "message": r.message}

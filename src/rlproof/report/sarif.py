@@ -31,7 +31,7 @@ def render(reports: Sequence[FileReport], failures: Sequence[str] = ()) -> str:
         reports: what was found, file by file.
         failures: one line for each file that could not be checked.
     """
-    faults = {f.code: f.fault for r in reports for f in (*r.findings, *r.ignored)}
+    faults = {f.code: f.fault for r in reports for f in (*r.findings, *r.ignored, *r.known)}
     codes = sorted(faults)
     driver = {
         "name": "rlproof",
@@ -44,7 +44,8 @@ def render(reports: Sequence[FileReport], failures: Sequence[str] = ()) -> str:
         "invocations": [_invocation(reports, failures)],
         "results": [
             *(_result(r, f, codes) for r in reports for f in r.findings),
-            *(_accepted(r, f, codes) for r in reports for f in r.ignored),
+            *(_accepted(r, f, codes, "inSource") for r in reports for f in r.ignored),
+            *(_accepted(r, f, codes, "external") for r in reports for f in r.known),
         ],
     }
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -92,9 +93,9 @@ def _result(report: FileReport, finding: Finding, codes: Sequence[str]) -> Objec
     return found | ({"fixes": fixes} if fixes else {})
 
 
-def _accepted(report: FileReport, finding: Finding, codes: Sequence[str]) -> Object:
-    """A finding that a comment of the script ignores: a suppressed result."""
-    return _result(report, finding, codes) | {"suppressions": [{"kind": "inSource"}]}
+def _accepted(report: FileReport, finding: Finding, codes: Sequence[str], kind: str) -> Object:
+    """A finding that a comment of the script ignores or a baseline holds: a suppressed result."""
+    return _result(report, finding, codes) | {"suppressions": [{"kind": kind}]}
 
 
 def _message(report: FileReport, finding: Finding) -> Iterator[str]:

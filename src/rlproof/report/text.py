@@ -233,6 +233,8 @@ def summary(reports: Sequence[FileReport]) -> str:
     seen += f", {_many(read, 'loop')} by reading" if read else ""
     ignored = sum(len(r.ignored) for r in reports)
     seen += f", {_many(ignored, 'finding')} ignored by comments" if ignored else ""
+    known = sum(len(r.known) for r in reports)
+    seen += f", {_many(known, 'finding')} known by the baseline" if known else ""
     parts = [_many(counts[s], str(s)) for s in Severity if counts[s]]
     if not parts and not checked and not read:
         return f"Nothing could be judged: {seen}."
