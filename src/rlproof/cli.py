@@ -83,6 +83,9 @@ def main() -> None:
               help="Known findings: left out of the report and the exit code.")  # fmt: skip
 @click.option("--write-baseline", type=click.Path(dir_okay=False), metavar="FILE",
               help="Write every finding to FILE, as known from now on; exit 0.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N",
+              help="Check N files at once (default: the number of CPUs).")  # fmt: skip
+@click.option("--no-cache", is_flag=True, help="Execute files that are known to be unchanged, too.")
 def check(
     paths: tuple[str, ...],
     style: str | None,
@@ -96,16 +99,19 @@ def check(
     timeout: float | None,
     baseline: str | None,
     write_baseline: str | None,
+    jobs: int | None,
+    no_cache: bool,
 ) -> None:
     """Read and probe scripts; print what is wrong with them.
 
     After --fix the exit code is that of the file as it is then: 0 where nothing is left.
     """
-    from rlproof.checks import Options, check_paths
+    from rlproof.checks import check_paths
+    from rlproof.options import Options
 
     options = Options.resolve(
         select, ignore, objective, not no_run, timeout, style,
-        fix=fix, diff=diff, baseline=baseline,
+        fix=fix, diff=diff, baseline=baseline, jobs=jobs, cache=not no_cache,
     )  # fmt: skip
     if write_baseline is not None:
         if baseline is not None or fix or diff:
@@ -147,7 +153,8 @@ def _write_baseline(outcome: Outcome, path: str) -> int:
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S")
 def identify(path: str, style: str, timeout: float | None) -> None:
     """Name the objective that each loss computes, coordinate by coordinate."""
-    from rlproof.checks import Options, check_paths
+    from rlproof.checks import check_paths
+    from rlproof.options import Options
     from rlproof.report.coordinates import table
 
     options = Options.resolve((), (), None, True, timeout, None)

@@ -53,11 +53,16 @@ def load(start: Path) -> Config:
     Raises:
         ConfigError: the file is not valid TOML, or a key or its type is wrong.
     """
+    folder = folder_of(start)
+    return _parse(folder / "pyproject.toml") if folder else Config()
+
+
+def folder_of(start: Path) -> Path | None:
+    """The nearest folder, upwards, that has a pyproject.toml."""
     for folder in (start, *start.parents):
-        path = folder / "pyproject.toml"
-        if path.is_file():
-            return _parse(path)
-    return Config()
+        if (folder / "pyproject.toml").is_file():
+            return folder
+    return None
 
 
 def _parse(path: Path) -> Config:
