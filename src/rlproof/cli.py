@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import rlproof
+from rlproof import completion
 from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
 
 if TYPE_CHECKING:
@@ -71,9 +72,12 @@ def main() -> None:
               type=click.Choice(["full", "concise", "json", "html", "github", "sarif"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="All but these.")
-@click.option("--objective", metavar="NAME", help="The recipe that is meant (default: auto).")
+@click.option("--select", multiple=True, metavar="CODE", shell_complete=completion.faults,
+              help="Only these codes, names, prefixes.")  # fmt: skip
+@click.option("--ignore", multiple=True, metavar="CODE", shell_complete=completion.faults,
+              help="All but these.")  # fmt: skip
+@click.option("--objective", metavar="NAME", shell_complete=completion.recipes,
+              help="The recipe that is meant (default: auto).")  # fmt: skip
 @click.option("--fix", is_flag=True, help="Write repairs that were verified by running them.")
 @click.option("--diff", is_flag=True, help="Verify repairs and print a patch; write nothing.")
 @click.option("--no-run", is_flag=True, help="Look at the source only; run nothing.")
@@ -86,10 +90,43 @@ def main() -> None:
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N",
               help="Check N files at once (default: the number of CPUs).")  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Execute files that are known to be unchanged, too.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes; Ctrl-C ends.")
 def check(
     paths: tuple[str, ...],
-    style: str | None,
     output: str | None,
+    write_baseline: str | None,
+    watch: bool,
+    **given: Any,
+) -> None:
+    """Read and probe scripts; print what is wrong with them.
+
+    After --fix the exit code is that of the file as it is then: 0 where nothing is left.
+    """
+    changing = given["fix"] or given["diff"]
+    if write_baseline is not None and (given["baseline"] is not None or changing or watch):
+        raise ConfigError("--write-baseline goes without --baseline, --fix, --diff and --watch")
+    if watch and (given["fix"] or output is not None):
+        raise ConfigError("--watch goes without --fix and -o: it prints what it finds")
+    if not watch:
+        sys.exit(_check(paths, output, write_baseline, **given)[0])
+    from rlproof.polling import repeat
+
+    def once() -> tuple[int, list[str]]:
+        try:
+            return _check(paths, None, None, **given)
+        except RlproofError as error:
+            click.echo(f"error: {error}", err=True)
+            return error.exit_code, []
+
+    sys.exit(repeat(paths, once, lambda line: click.echo(line, err=True)))
+
+
+def _check(
+    paths: tuple[str, ...],
+    output: str | None,
+    write_baseline: str | None,
+    *,
+    style: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     objective: str | None,
@@ -98,14 +135,10 @@ def check(
     no_run: bool,
     timeout: float | None,
     baseline: str | None,
-    write_baseline: str | None,
     jobs: int | None,
     no_cache: bool,
-) -> None:
-    """Read and probe scripts; print what is wrong with them.
-
-    After --fix the exit code is that of the file as it is then: 0 where nothing is left.
-    """
+) -> tuple[int, list[str]]:
+    """One check, printed: the exit code, and every file that was judged."""
     from rlproof.checks import check_paths
     from rlproof.options import Options
 
@@ -114,10 +147,8 @@ def check(
         fix=fix, diff=diff, baseline=baseline, jobs=jobs, cache=not no_cache,
     )  # fmt: skip
     if write_baseline is not None:
-        if baseline is not None or fix or diff:
-            raise ConfigError("--write-baseline goes without --baseline, --fix and --diff")
         outcome = check_paths(paths, replace(options, baseline=None))
-        sys.exit(_write_baseline(outcome, write_baseline))
+        return _write_baseline(outcome, write_baseline), []
     outcome = check_paths(paths, options)
     for line in outcome.failures:
         click.echo(f"error: {line}", err=True)
@@ -129,7 +160,7 @@ def check(
         _emit_page(outcome.render("html", _width()), output)
     elif outcome.reports or options.style in ("json", "github", "sarif"):
         _emit(outcome.render(options.style, _width()), output)
-    sys.exit(outcome.exit_code)
+    return outcome.exit_code, list(outcome.sources)
 
 
 def _write_baseline(outcome: Outcome, path: str) -> int:
@@ -178,7 +209,8 @@ def identify(path: str, style: str, timeout: float | None) -> None:
 @click.option("--format", "style", type=click.Choice(["text", "html", "md", "json"]),
               default="text", help="How to print the defence (default: text).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write it to FILE.")
-@click.option("--objective", metavar="NAME", help="The recipe that is meant (default: auto).")
+@click.option("--objective", metavar="NAME", shell_complete=completion.recipes,
+              help="The recipe that is meant (default: auto).")  # fmt: skip
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S",
               help="Seconds for each request to the script's functions (default: 10).")  # fmt: skip
 def defend(
@@ -309,7 +341,7 @@ def train(
 
 
 @main.command()
-@click.argument("fault")
+@click.argument("fault", shell_complete=completion.pages)
 def explain(fault: str) -> None:
     """Print the page of a fault, or of a rule of `inspect`."""
     from rlproof.faults.page import page
