@@ -183,6 +183,12 @@ def test_what_reads_other_files_is_not_kept(folder, executed, line):
     assert dependencies("one.py", {}) is None
 
 
+def test_a_pipe_where_a_module_could_be_is_not_opened(folder):
+    os.mkfifo("helper.py")
+    Path("one.py").write_text(f"import helper\n{SUR}", "utf-8")
+    assert "special" in (dependencies("one.py", {}) or {}).values()
+
+
 def test_methods_of_the_same_name_and_written_files_are_harmless(folder):
     text = f"{SUR}\ndef save(model):\n    model.eval()\n    with open('log', 'w') as f:\n"
     Path("one.py").write_text(text + "        f.write('x')\n", "utf-8")

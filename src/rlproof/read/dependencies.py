@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import stat
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 
 from rlproof.errors import RlproofError
@@ -72,8 +74,9 @@ def digest(path: str, known: Digests) -> str | None:
 
 def _digest(path: str) -> str | None:
     try:
-        if os.path.isdir(path):
-            return "folder"
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):  # opening a pipe would wait for its other end
+            return "folder" if stat.S_ISDIR(mode) else "special"
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError):
@@ -88,9 +91,9 @@ def unchanged(digests: Mapping[str, str | None], known: Digests) -> bool:
 def _is_installed(entry: str) -> bool:
     """Whether a folder of `sys.path` is Python's own or one of installed packages."""
     real = os.path.realpath(entry)
-    roots = {os.path.realpath(root) for root in (sys.prefix, sys.base_prefix)}
-    inside = any(real == root or real.startswith(os.path.join(root, "")) for root in roots)
-    return inside or os.path.basename(real).endswith("-packages")
+    own = os.path.realpath(sysconfig.get_path("stdlib"))
+    inside = real == own or real.startswith(os.path.join(own, ""))
+    return inside or real.endswith(("-packages", ".zip"))
 
 
 def _reads_more(tree: ast.Module) -> bool:
