@@ -1,10 +1,13 @@
 """What all tests share: the processes that children are forked from."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.warm import Pool, warm_children
+
+os.environ["RLPROOF_CACHE_DIR"] = ""  # what is tested is executed, and leaves no folder
 
 
 @pytest.fixture(scope="session", autouse=True)

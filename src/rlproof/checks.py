@@ -1,96 +1,21 @@
-"""One run of `check`: options resolved, files checked one by one, the exit code decided."""
+"""One run of `check`: files checked, reports put together, the exit code decided."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from rlproof.bind.sandbox import DEFAULT_SECONDS
-from rlproof.config import load as load_config
+from rlproof import baseline as baselines
 from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
 from rlproof.faults.model import Severity
-from rlproof.faults.registry import catalogue, matching
-from rlproof.judge import source_loop
-from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport, FixStatus
-from rlproof.read.script import read
+from rlproof.many import examined
+from rlproof.options import Options
 from rlproof.read.source import expand, shown
-from rlproof.read.targets import Script
 from rlproof.report import github, json, junit, sarif, text
 
-STYLES = ("full", "concise", "json", "html", "github", "sarif", "junit")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of one run, command line over pyproject.toml over defaults.
-
-    A recipe that a script declares in a comment stands between the first two.
-    """
-
-    codes: frozenset[str]
-    objective: str | None
-    """The recipe that the command line declares, for every script."""
-    default: str | None
-    """The project's, for scripts that declare none themselves."""
-    run: bool
-    seconds: float
-    style: str
-    roles: Mapping[str, str] = field(default_factory=dict)
-    fix: bool = False
-    """Write verified repairs."""
-    diff: bool = False
-    """Verify repairs and show them."""
-
-    @classmethod
-    def resolve(
-        cls,
-        select: tuple[str, ...],
-        ignore: tuple[str, ...],
-        objective: str | None,
-        run: bool,
-        timeout: float | None,
-        style: str | None,
-        *,
-        fix: bool = False,
-        diff: bool = False,
-    ) -> Options:
-        """Merge the command line with the project's settings.
-
-        Raises:
-            ConfigError: an unknown code, recipe, format or setting, or a repair without a run.
-        """
-        if (fix or diff) and not run:
-            raise ConfigError("--fix and --diff run what they repair; leave --no-run out")
-        config = load_config(Path.cwd())
-        chosen = style or config.format or "full"
-        if chosen not in STYLES:
-            raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(STYLES)}")
-        return cls(
-            codes=_codes(select or config.select, ignore or config.ignore),
-            objective=objective,
-            default=config.objective,
-            run=run,
-            seconds=timeout or config.timeout or DEFAULT_SECONDS,
-            style=chosen,
-            roles=config.roles,
-            fix=fix,
-            diff=diff,
-        )
-
-
-def _codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
-    def all_of(names: tuple[str, ...]) -> set[str]:
-        parts = [part for name in names for part in name.split(",")]
-        try:
-            return {code for part in parts for code in matching(part)}
-        except KeyError as error:
-            raise ConfigError(str(error.args[0])) from None
-
-    chosen = all_of(select) if select else set(catalogue())
-    return frozenset(chosen - all_of(ignore))
+__all__ = ["Options", "Outcome", "check_paths"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +28,8 @@ class Outcome:
     objective: str | None = None
     """The recipe declared for all files."""
     patches: tuple[bytes, ...] = ()
+    gone: str = ""
+    """One line on findings of the baseline that are no more."""
 
     @property
     def failures(self) -> list[str]:
@@ -128,8 +55,9 @@ class Outcome:
 
     @property
     def repairs(self) -> list[str]:
-        """What there is to say of the repair of each file that has one."""
-        return [line for report in self.reports if report.repair for line in repair_lines(report)]
+        """What there is to say of each file's repair, and of known findings that are gone."""
+        lines = [line for report in self.reports if report.repair for line in repair_lines(report)]
+        return [*lines, self.gone] if self.gone else lines
 
     @property
     def patch(self) -> bytes:
@@ -171,13 +99,16 @@ class _Once:
         self._left = list(files)
         self._known: set[str] = set()
 
-    def __iter__(self) -> Iterator[tuple[str, bool]]:
-        while self._left:
-            path, named = self._left.pop(0)
+    def wave(self) -> list[tuple[str, bool]]:
+        """All files that are known to be left, in order; none at the end."""
+        found = []
+        for path, named in self._left:
             real = path if "\0" in path else os.path.realpath(path)
             if real not in self._known:
                 self._known.add(real)
-                yield path, named
+                found.append((path, named))
+        self._left = []
+        return found
 
     def add(self, homes: tuple[str, ...]) -> None:
         """Files to be judged as well, after all that were asked for."""
@@ -189,73 +120,36 @@ def check_paths(paths: tuple[str, ...], options: Options) -> Outcome:
 
     Raises:
         NothingToCheckError: a folder without Python, or no function recognised anywhere.
-        ConfigError: the declared recipe is unknown.
+        ConfigError: the declared recipe is unknown, or the baseline can't be read.
     """
+    known = baselines.load(options.baseline) if options.baseline is not None else None
     reports: list[FileReport] = []
     sources: dict[str, list[str]] = {}
     errors: list[RlproofError] = []
     patches: list[bytes] = []
     files = _Once(expand(paths))
-    for path, named in files:
-        try:
-            script = read(path, options.roles)
-            files.add(script.homes)
-            readable = bool(script.targets) or source_loop.is_readable(script)
-            if not readable and not script.homes:
-                raise NothingToCheckError(
-                    f"{shown(path)}: no GRPO function recognised (a loss, advantages, token "
-                    "log-probs, clip fraction or training loop)"
-                )
-            if not readable:
-                continue
-            report = check(
-                script,
-                run=options.run,
-                seconds=options.seconds,
-                objective=options.objective,
-                default=options.default,
-            )
-            report, patch, lines = _repaired(script, report, options)
-        except ConfigError:
-            raise
-        except RlproofError as error:
-            if named or error.exit_code == 2:
-                errors.append(error)
-            continue
-        reports.append(report.keep(options.codes))
-        patches.append(patch)
-        sources[path] = lines
+    while wave := files.wave():
+        found = examined([path for path, _ in wave], options)
+        for (path, named), single in zip(wave, found, strict=True):
+            files.add(single.homes)
+            if isinstance(single.error, ConfigError):
+                raise single.error
+            if single.error is not None and (named or single.error.exit_code == 2):
+                errors.append(single.error)
+            if single.report is not None:
+                reports.append(single.report.keep(options.codes))
+                patches.append(single.patch)
+                sources[path] = single.lines
     if not reports and not errors:
         raise NothingToCheckError(
             f"{', '.join(map(shown, paths))}: no GRPO function recognised in any file"
         )
     declared = options.objective or options.default
-    return Outcome(tuple(reports), sources, tuple(errors), declared, tuple(patches))
-
-
-def _repaired(
-    script: Script, report: FileReport, options: Options
-) -> tuple[FileReport, bytes, list[str]]:
-    """The report with its fixes, the patch, and the lines that the report speaks of."""
-    from rlproof.repair import fix
-
-    lines = script.source.lines
-    if not (options.fix or options.diff):
-        return fix.suggest(script, report), b"", lines
-    report = fix.repair(
-        script,
-        report,
-        options.codes,
-        seconds=options.seconds,
-        objective=options.objective,
-        default=options.default,
-    )
-    patch = fix.bytes_of(script, report)
-    if options.fix:
-        report = fix.written(script, report, options.codes)
-        if report.fixed and report.repair:
-            lines = report.repair.text.split("\n")
-    return report, patch, lines
+    outcome = Outcome(tuple(reports), sources, tuple(errors), declared, tuple(patches))
+    if known is None:
+        return outcome
+    rest, gone = known.applied(reports, sources, options.codes, run=options.run)
+    return replace(outcome, reports=rest, gone=gone)
 
 
 def repair_lines(report: FileReport) -> Iterator[str]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import rlproof
+from rlproof import completion
 from rlproof.errors import ConfigError, NothingToCheckError, RlproofError
+
+if TYPE_CHECKING:
+    from rlproof.checks import Outcome
 
 _EXAMPLES = """\b
 Examples:
@@ -67,18 +72,61 @@ def main() -> None:
               type=click.Choice(["full", "concise", "json", "html", "github", "sarif", "junit"]),
               help="How to print the report (default: full).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report to FILE.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these codes, names, prefixes.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="All but these.")
-@click.option("--objective", metavar="NAME", help="The recipe that is meant (default: auto).")
+@click.option("--select", multiple=True, metavar="CODE", shell_complete=completion.faults,
+              help="Only these codes, names, prefixes.")  # fmt: skip
+@click.option("--ignore", multiple=True, metavar="CODE", shell_complete=completion.faults,
+              help="All but these.")  # fmt: skip
+@click.option("--objective", metavar="NAME", shell_complete=completion.recipes,
+              help="The recipe that is meant (default: auto).")  # fmt: skip
 @click.option("--fix", is_flag=True, help="Write repairs that were verified by running them.")
 @click.option("--diff", is_flag=True, help="Verify repairs and print a patch; write nothing.")
 @click.option("--no-run", is_flag=True, help="Look at the source only; run nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S",
               help="Seconds for each function of the script (default: 10).")  # fmt: skip
+@click.option("--baseline", type=click.Path(), metavar="FILE",
+              help="Known findings: left out of the report and the exit code.")  # fmt: skip
+@click.option("--write-baseline", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Write every finding to FILE, as known from now on; exit 0.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N",
+              help="Check N files at once (default: the number of CPUs).")  # fmt: skip
+@click.option("--no-cache", is_flag=True, help="Execute files that are known to be unchanged, too.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes; Ctrl-C ends.")
 def check(
     paths: tuple[str, ...],
-    style: str | None,
     output: str | None,
+    write_baseline: str | None,
+    watch: bool,
+    **given: Any,
+) -> None:
+    """Read and probe scripts; print what is wrong with them.
+
+    After --fix the exit code is that of the file as it is then: 0 where nothing is left.
+    """
+    changing = given["fix"] or given["diff"]
+    if write_baseline is not None and (given["baseline"] is not None or changing or watch):
+        raise ConfigError("--write-baseline goes without --baseline, --fix, --diff and --watch")
+    if watch and (given["fix"] or output is not None):
+        raise ConfigError("--watch goes without --fix and -o: it prints what it finds")
+    if not watch:
+        sys.exit(_check(paths, output, write_baseline, **given)[0])
+    from rlproof.polling import repeat
+
+    def once() -> tuple[int, list[str]]:
+        try:
+            return _check(paths, None, None, **given)
+        except RlproofError as error:
+            click.echo(f"error: {error}", err=True)
+            return error.exit_code, []
+
+    sys.exit(repeat(paths, once, lambda line: click.echo(line, err=True)))
+
+
+def _check(
+    paths: tuple[str, ...],
+    output: str | None,
+    write_baseline: str | None,
+    *,
+    style: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     objective: str | None,
@@ -86,16 +134,21 @@ def check(
     diff: bool,
     no_run: bool,
     timeout: float | None,
-) -> None:
-    """Read and probe scripts; print what is wrong with them.
-
-    After --fix the exit code is that of the file as it is then: 0 where nothing is left.
-    """
-    from rlproof.checks import Options, check_paths
+    baseline: str | None,
+    jobs: int | None,
+    no_cache: bool,
+) -> tuple[int, list[str]]:
+    """One check, printed: the exit code, and every file that was judged."""
+    from rlproof.checks import check_paths
+    from rlproof.options import Options
 
     options = Options.resolve(
-        select, ignore, objective, not no_run, timeout, style, fix=fix, diff=diff
-    )
+        select, ignore, objective, not no_run, timeout, style,
+        fix=fix, diff=diff, baseline=baseline, jobs=jobs, cache=not no_cache,
+    )  # fmt: skip
+    if write_baseline is not None:
+        outcome = check_paths(paths, replace(options, baseline=None))
+        return _write_baseline(outcome, write_baseline), []
     outcome = check_paths(paths, options)
     for line in outcome.failures:
         click.echo(f"error: {line}", err=True)
@@ -107,7 +160,22 @@ def check(
         _emit_page(outcome.render("html", _width()), output)
     elif outcome.reports or options.style in ("json", "github", "sarif", "junit"):
         _emit(outcome.render(options.style, _width()), output)
-    sys.exit(outcome.exit_code)
+    return outcome.exit_code, list(outcome.sources)
+
+
+def _write_baseline(outcome: Outcome, path: str) -> int:
+    """Write what is known from now on; nothing where a file could not be checked."""
+    from rlproof.baseline import document
+    from rlproof.report.write import write_atomically
+
+    for line in outcome.failures:
+        click.echo(f"error: {line}", err=True)
+    if any(error.exit_code == 2 for error in outcome.errors):
+        return 2
+    text, count = document(path, outcome.reports, outcome.sources)
+    write_atomically(path, text, "--write-baseline")
+    click.echo(f"{path}: {count} finding{'s' * (count != 1)} known from now on")
+    return 0
 
 
 @main.command()
@@ -116,11 +184,12 @@ def check(
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S")
 def identify(path: str, style: str, timeout: float | None) -> None:
     """Name the objective that each loss computes, coordinate by coordinate."""
-    from rlproof.checks import Options, check_paths
+    from rlproof.checks import check_paths
+    from rlproof.options import Options
     from rlproof.report.coordinates import table
 
     options = Options.resolve((), (), None, True, timeout, None)
-    outcome = check_paths((path,), options)
+    outcome = check_paths((path,), replace(options, baseline=None))
     if outcome.failures:
         raise outcome.error()
     if style == "json":
@@ -140,7 +209,8 @@ def identify(path: str, style: str, timeout: float | None) -> None:
 @click.option("--format", "style", type=click.Choice(["text", "html", "md", "json"]),
               default="text", help="How to print the defence (default: text).")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write it to FILE.")
-@click.option("--objective", metavar="NAME", help="The recipe that is meant (default: auto).")
+@click.option("--objective", metavar="NAME", shell_complete=completion.recipes,
+              help="The recipe that is meant (default: auto).")  # fmt: skip
 @click.option("--timeout", type=click.FloatRange(min=0.01), metavar="S",
               help="Seconds for each request to the script's functions (default: 10).")  # fmt: skip
 def defend(
@@ -271,7 +341,7 @@ def train(
 
 
 @main.command()
-@click.argument("fault")
+@click.argument("fault", shell_complete=completion.pages)
 def explain(fault: str) -> None:
     """Print the page of a fault, or of a rule of `inspect`."""
     from rlproof.faults.page import page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -31,6 +32,8 @@ class Config:
     format: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     """Names with the part they play, where the names themselves don't say it."""
+    baseline: str | None = None
+    """A file of known findings; in pyproject.toml from the folder of that."""
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -40,6 +43,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "timeout": (int, float),
     "format": (str,),
     "roles": (dict,),
+    "baseline": (str,),
 }
 
 
@@ -49,11 +53,16 @@ def load(start: Path) -> Config:
     Raises:
         ConfigError: the file is not valid TOML, or a key or its type is wrong.
     """
+    folder = folder_of(start)
+    return _parse(folder / "pyproject.toml") if folder else Config()
+
+
+def folder_of(start: Path) -> Path | None:
+    """The nearest folder, upwards, that has a pyproject.toml."""
     for folder in (start, *start.parents):
-        path = folder / "pyproject.toml"
-        if path.is_file():
-            return _parse(path)
-    return Config()
+        if (folder / "pyproject.toml").is_file():
+            return folder
+    return None
 
 
 def _parse(path: Path) -> Config:
@@ -73,6 +82,8 @@ def _parse(path: Path) -> Config:
             raise ConfigError(f"{path}: [tool.rlproof] has no setting {key!r}; {hint}")
         _check_type(path, key, value)
     settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+    if "baseline" in settings:
+        settings["baseline"] = os.path.join(path.parent, settings["baseline"])
     return Config(**settings)
 
 

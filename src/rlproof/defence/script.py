@@ -51,7 +51,7 @@ def defend_script(
     Raises:
         ConfigError: the declared recipe is unknown.
     """
-    report = check(script, seconds=seconds, objective=objective, default=default)
+    report = check(script, seconds=seconds, objective=objective, default=default, honour=False)
     declared = recipe_of(script, objective, default)
     with Sandbox(script.source, seconds) as sandbox:
         try:

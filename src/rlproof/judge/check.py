@@ -50,6 +50,7 @@ from rlproof.judge.axes import LOSS_AXES as AXES
 from rlproof.judge.axes import is_published
 from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, detect, once
 from rlproof.judge.identify import TOLERANCE
+from rlproof.judge.ignored import honoured
 from rlproof.judge.pairs import partners
 from rlproof.judge.source_only import source_findings
 from rlproof.probe.loop import Recorder
@@ -76,6 +77,7 @@ def check(
     default: str | None = None,
     examine: Callable[[Seen], None] | None = None,
     begin: Callable[[], Child] | None = None,
+    honour: bool = True,
 ) -> FileReport:
     """Judge one script.
 
@@ -87,6 +89,7 @@ def check(
         default: the recipe of a script that declares none, such as the project's.
         examine: is given what was seen while the script's functions can still be called.
         begin: starts a child process; a warm one may.
+        honour: set findings apart that the script's own comments ignore.
 
     Raises:
         ConfigError: the declared recipe is unknown.
@@ -99,6 +102,8 @@ def check(
     else:
         with Sandbox(script.source, seconds, functions(script), begin) as sandbox:
             report = _Check(script, sandbox, recipe, examine).report()
+    if honour:
+        report = honoured(script, report, run=run)
     return report.of_cells(script.source.cells)
 
 

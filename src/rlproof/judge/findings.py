@@ -131,6 +131,23 @@ class Skipped:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A comment `# rlproof: ignore[…]` that ignores nothing, and why."""
+
+    line: int
+    word: str
+    """The code or name as it is written; empty where there is none."""
+    message: str
+    code: str | None = None
+    """The fault that is meant, if it is known."""
+
+    @property
+    def said(self) -> str:
+        """The ignore and what is wrong with it, in one line."""
+        return f"ignore[{self.word}] {self.message}" if self.word else f"ignore {self.message}"
+
+
 def once(findings: list[Finding]) -> list[Finding]:
     """Of the branches of one function that share a line, only the first is named for it."""
     seen: set[tuple[str, str, int, int]] = set()
@@ -162,6 +179,12 @@ class FileReport:
     """What a search for repairs came to, if there was one."""
     fixed: tuple[Finding, ...] = ()
     """Findings that are gone because the file was written anew."""
+    ignored: tuple[Finding, ...] = ()
+    """Findings that a comment of the script accepts: no findings any more."""
+    known: tuple[Finding, ...] = ()
+    """Findings that a baseline holds: they don't count either."""
+    remarks: tuple[Remark, ...] = ()
+    """Comments that ignore nothing."""
 
     def of_cells(self, cells: tuple[Cell, ...]) -> FileReport:
         """The same report on a notebook: the lines that reasons name are those of cells."""
@@ -182,6 +205,8 @@ class FileReport:
             targets=tuple(replace(t, name=_told(self.cells, t.name)) for t in self.targets),
             findings=tuple(_called(self.cells, f) for f in self.findings),
             fixed=tuple(_called(self.cells, f) for f in self.fixed),
+            ignored=tuple(_called(self.cells, f) for f in self.ignored),
+            known=tuple(_called(self.cells, f) for f in self.known),
             skipped=tuple(replace(s, check=_told(self.cells, s.check)) for s in self.skipped),
         )
 
@@ -191,7 +216,12 @@ class FileReport:
 
     def keep(self, codes: frozenset[str]) -> FileReport:
         """The same report with the findings of these codes only."""
-        return replace(self, findings=tuple(f for f in self.findings if f.code in codes))
+        return replace(
+            self,
+            findings=tuple(f for f in self.findings if f.code in codes),
+            ignored=tuple(f for f in self.ignored if f.code in codes),
+            remarks=tuple(r for r in self.remarks if r.code is None or r.code in codes),
+        )
 
 
 def _told(cells: tuple[Cell, ...], text: str) -> str:

@@ -94,14 +94,14 @@ def _names(tree: ast.Module, path: str) -> dict[str, tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                for folder in _folders(path, node.level):
+                for folder in folders_of(path, node.level):
                     if file := _file(folder, node.module):
                         found[alias.asname or alias.name] = (file, alias.name)
                         break
     return found
 
 
-def _folders(path: str, level: int) -> Iterator[str]:
+def folders_of(path: str, level: int) -> Iterator[str]:
     """Where the module of an import may lie: for `from ..x` two folders up, else on the way up."""
     folder = os.path.dirname(path)
     for step in range(level or _MOST_FOLDERS):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from rlproof.read.comments import comments, stands_alone
 from rlproof.read.imports import imported
 from rlproof.read.methods import extraction_methods
 from rlproof.read.outline import outline
@@ -75,9 +74,6 @@ def _together(known: tuple[Target, ...], outlined: list[Target]) -> tuple[Target
 
 def _declared(text: str) -> Iterator[str]:
     """The recipes that comments on lines of their own declare."""
-    if "rlproof:" not in text:
-        return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        alone = token.type == tokenize.COMMENT and token.line.lstrip().startswith("#")
-        if alone and (found := _DIRECTIVE.fullmatch(token.string)):
+    for token in comments(text):
+        if stands_alone(token) and (found := _DIRECTIVE.fullmatch(token.string)):
             yield found[1]

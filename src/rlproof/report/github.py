@@ -13,7 +13,7 @@ import click
 
 from rlproof.faults.model import Severity
 from rlproof.judge.findings import FileReport, Finding
-from rlproof.report.text import show, skips, summary
+from rlproof.report.text import remarks, show, skips, summary
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -27,7 +27,7 @@ def render(reports: Sequence[FileReport], failures: Sequence[str] = ()) -> str:
     """
     commands = [_annotation(report, f) for report in reports for f in report.findings]
     commands += [_command("error", {"title": "rlproof"}, line) for line in failures]
-    plain = [*skips(reports), summary(reports)]
+    plain = [*remarks(reports), *skips(reports), summary(reports)]
     return "\n".join([*commands, *map(_harmless, plain)]) + "\n"
 
 

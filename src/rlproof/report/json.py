@@ -41,8 +41,24 @@ def _file(report: FileReport) -> dict[str, Any]:
         ],
         "findings": [_finding(report, finding) for finding in report.findings],
         **_repair(report),
+        **_accepted(report),
         "skipped": [{"check": s.check, "reason": s.reason} for s in report.skipped],
     }
+
+
+def _accepted(report: FileReport) -> dict[str, Any]:
+    """Findings that do not count, and comments that ignore none; no key without any."""
+    found: dict[str, Any] = {}
+    if report.ignored:
+        found["ignored"] = [_finding(report, finding) for finding in report.ignored]
+    if report.known:
+        found["known"] = [_finding(report, finding) for finding in report.known]
+    if report.remarks:
+        found["unused_ignores"] = [
+            {**_line(report, r.line), "ignore": r.word, "message": r.message}
+            for r in report.remarks
+        ]
+    return found
 
 
 def _line(report: FileReport, line: int) -> dict[str, int]:

@@ -31,7 +31,7 @@ def render(reports: Sequence[FileReport], failures: Sequence[str] = ()) -> str:
         reports: what was found, file by file.
         failures: one line for each file that could not be checked.
     """
-    faults = {f.code: f.fault for report in reports for f in report.findings}
+    faults = {f.code: f.fault for r in reports for f in (*r.findings, *r.ignored, *r.known)}
     codes = sorted(faults)
     driver = {
         "name": "rlproof",
@@ -42,7 +42,11 @@ def render(reports: Sequence[FileReport], failures: Sequence[str] = ()) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(reports, failures)],
-        "results": [_result(r, f, codes) for r in reports for f in r.findings],
+        "results": [
+            *(_result(r, f, codes) for r in reports for f in r.findings),
+            *(_accepted(r, f, codes, "inSource") for r in reports for f in r.ignored),
+            *(_accepted(r, f, codes, "external") for r in reports for f in r.known),
+        ],
     }
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -87,6 +91,11 @@ def _result(report: FileReport, finding: Finding, codes: Sequence[str]) -> Objec
     }
     fixes = list(_fixes(report, finding))
     return found | ({"fixes": fixes} if fixes else {})
+
+
+def _accepted(report: FileReport, finding: Finding, codes: Sequence[str], kind: str) -> Object:
+    """A finding that a comment of the script ignores or a baseline holds: a suppressed result."""
+    return _result(report, finding, codes) | {"suppressions": [{"kind": kind}]}
 
 
 def _message(report: FileReport, finding: Finding) -> Iterator[str]:

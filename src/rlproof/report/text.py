@@ -27,7 +27,7 @@ Sources = Mapping[str, Sequence[str]]
 def concise(reports: Sequence[FileReport]) -> str:
     """`path:line:column: CODE name [severity] message`, then the summary."""
     lines = [_headline(r, f) + f" {f.message}" for r in reports for f in r.findings]
-    return "\n".join([*lines, *skips(reports), summary(reports)]) + "\n"
+    return "\n".join([*lines, *remarks(reports), *skips(reports), summary(reports)]) + "\n"
 
 
 def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
@@ -43,6 +43,7 @@ def full(reports: Sequence[FileReport], sources: Sources, width: int) -> str:
     notes = [note(r, f, width) for r in reports for f in r.findings if f.severity is Severity.NOTE]
     hint = [_fill(_ONE_REPAIR, width, "")] if len(blocks) > 1 else []
     hint += [patched(report) for report in reports if report.repair and not report.fixed]
+    notes += remarks(reports)
     tail = [*hint, *notes, *_computed(reports, width), *skips(reports), summary(reports)]
     return "\n".join([*blocks, *tail]) + "\n"
 
@@ -223,6 +224,14 @@ def _fill(text: str, width: int, indent: str) -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
+def remarks(reports: Sequence[FileReport]) -> Iterator[str]:
+    """A line for every comment that ignores nothing."""
+    for report in reports:
+        for remark in report.remarks:
+            label = click.style("note", fg="cyan")
+            yield f"{label} {shown(report.path)}:{report.spot(remark.line)}: {shown(remark.said)}"
+
+
 def skips(reports: Sequence[FileReport]) -> Iterator[str]:
     """A line for every check that did not run."""
     for report in reports:
@@ -239,6 +248,10 @@ def summary(reports: Sequence[FileReport]) -> str:
     seen = f"{_many(targets, 'function')} recognised, {checked} judged by running them"
     read = sum(r.read for r in reports)
     seen += f", {_many(read, 'loop')} by reading" if read else ""
+    ignored = sum(len(r.ignored) for r in reports)
+    seen += f", {_many(ignored, 'finding')} ignored by comments" if ignored else ""
+    known = sum(len(r.known) for r in reports)
+    seen += f", {_many(known, 'finding')} known by the baseline" if known else ""
     parts = [_many(counts[s], str(s)) for s in Severity if counts[s]]
     if not parts and not checked and not read:
         return f"Nothing could be judged: {seen}."

@@ -7,14 +7,13 @@ lines of its own above it. Settings of the project (`[tool.rlproof.roles]`) hold
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from rlproof.errors import ConfigError
+from rlproof.read.comments import MARK, comments, stands_alone
 from rlproof.read.names import Slot
 from rlproof.read.outline.regions import names_in
 from rlproof.read.outline.syntax import Functions
@@ -93,7 +92,7 @@ def directives(source: Source, project: Mapping[str, Slot]) -> Directives:
     Raises:
         ConfigError: an unknown role, a name that the code beside it doesn't have, or no code.
     """
-    if "rlproof:" not in source.text:
+    if MARK not in source.text:
         return Directives(project)
     return Directives(project, tuple(_comments(source)))
 
@@ -103,13 +102,13 @@ def _comments(source: Source) -> Iterator[Directive]:
     firsts = sorted({
         min([n.lineno, *(d.lineno for d in getattr(n, "decorator_list", []))]) for n in statements
     })  # fmt: skip
-    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-        found = _FORM.match(token.string) if token.type == tokenize.COMMENT else None
+    for token in comments(source.text):
+        found = _FORM.match(token.string)
         if found is None:
             continue
         line = token.start[0]
         where = f"{shown(source.path)}:{line}"
-        if token.line.lstrip().startswith("#"):
+        if stands_alone(token):
             line = next((first for first in firsts if first > line), 0)
         if not line:
             raise ConfigError(f"{where}: no code follows this comment")

@@ -208,6 +208,7 @@ class _File:
             *self._repair(),
             *self._computed(),
             *self._source(most),
+            *self._ignored(),
             *self._skipped(),
         ]
         return Section(shown(self.report.path), body, self.anchor, badge)
@@ -386,3 +387,13 @@ class _File:
             rows = [(_short(skip.check), _short(skip.reason)) for skip in self.report.skipped]
             table = NumberTable("Checks that did not run", ("Check", "Why not"), rows)
             yield Section("Not checked", [table], f"{self.anchor}-skipped")
+
+    def _ignored(self) -> Iterator[Section]:
+        rows = [
+            (f"{finding.code} {finding.fault.name}", self.report.spot(finding.place.line))
+            for finding in self.report.ignored
+        ]
+        rows += [(_short(r.said), self.report.spot(r.line)) for r in self.report.remarks]
+        if rows:
+            table = NumberTable("What comments accept", ("Finding or comment", "Line"), rows)
+            yield Section("Ignored", [table], f"{self.anchor}-ignored")
