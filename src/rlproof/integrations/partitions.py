@@ -81,9 +81,9 @@ def inspect_spark(
     Raises:
         ConfigError: `partitions` is not positive.
     """
+    _positive(partitions)
     from pyspark.sql import functions
 
-    _positive(partitions)
     placed = frame.withColumn(_ROW, functions.monotonically_increasing_id())
 
     def compact(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
