@@ -1,7 +1,7 @@
 """What recording and metrics cost a training step: medians of ratios from one run.
 
 `python benchmarks/train_record.py [STEPS]`. One trainer takes steps in turn with the recorder due
-at each step, with records every 20 steps as by default, and without any; the sides are interleaved.
+at each step, with records every 20 steps as by default, and without; the sides are interleaved.
 The judgement of the first step is timed warm: its imports take some more time once.
 """
 
@@ -44,12 +44,8 @@ def main(steps: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         one = trainer(f"{folder}/run")
         recorder = Recorder(Path(folder) / "records.jsonl", every=1)
-        times: dict[str, list[float]] = {
-            "without": [],
-            "recorded": [],
-            "entropy": [],
-            "checked": [],
-        }
+        sides = ("without", "recorded", "entropy", "checked")
+        times: dict[str, list[float]] = {side: [] for side in sides}
         for number in range(steps + 2):
             for side, found in times.items():
                 one.written.recorder = recorder if side == "recorded" else None
