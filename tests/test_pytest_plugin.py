@@ -5,6 +5,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -12,7 +13,9 @@ from rlproof.faults.page import page
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = ("-p", "rlproof.pytest_plugin", "-p", "no:cacheprovider")
+INSTALLED = any(one.name == "rlproof" for one in entry_points(group="pytest11"))
+LOADED = () if INSTALLED else ("-p", "rlproof.pytest_plugin")  # twice is an error of pytest's
+PLUGIN = (*LOADED, "-p", "no:cacheprovider")
 BROKEN, RIGHT = page("LOP002").planted, page("LOP002").healthy
 
 

@@ -110,7 +110,7 @@ def test_a_full_disk_at_the_end_says_so(tmp_path, monkeypatch):
     def full(_folder: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(one, "export", full)
+    monkeypatch.setattr(one.policy.model, "save_pretrained", full)
     with pytest.raises(CheckpointError, match=r"model could not be written .No space left"):
         one.train()
     assert not (tmp_path / "run/model").exists()

@@ -276,7 +276,9 @@ def test_recomputed_activations_give_the_same_run(tmp_path):
         one.train()
         runs.append(one.policy.trained())
     for name, parameter in runs[0].items():
-        assert torch.allclose(parameter, runs[1][name], atol=1e-6)
+        # With it every row reads its prompt again: sums round otherwise, and Adam divides a small
+        # gradient by its own size. A tenth of what one of the four updates may move is allowed.
+        assert torch.allclose(parameter, runs[1][name], atol=1e-3)
 
 
 def test_a_server_without_its_settings(tmp_path):
