@@ -114,3 +114,8 @@ def test_a_contradiction_is_refused(tmp_path, objective, settings, message):
     trainer = trl_runs.trainer(tmp_path, **settings)
     with pytest.raises(ConfigError, match=message):
         use_objective(trainer, objective)
+
+
+def test_another_object_is_refused():
+    with pytest.raises(ConfigError, match="object has no _generate_and_score"):
+        use_objective(object(), "grpo")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from rlproof.errors import ConfigError
+from rlproof.integrations.trl.mixin import check_trainer, put_before
 from rlproof.integrations.trl.rollouts import loss_mask
 from rlproof.space.aggregation import Scope
 from rlproof.space.batch import Batch
@@ -63,16 +64,13 @@ def use_objective(trainer: T, objective: str | Objective) -> T:
         objective: a name of `rlproof.space.published`, or a point of the space.
 
     Raises:
-        ConfigError: an unknown name, settings of the trainer that contradict the objective, or a
-            coordinate that TRL's batches can't serve.
+        ConfigError: no trainer of TRL's, an unknown name, settings of the trainer that contradict
+            the objective, or a coordinate that TRL's batches can't serve.
     """
+    check_trainer(trainer)
     how = _named(objective)
     _check(trainer, how)
-    if not isinstance(trainer, ProvenObjective):
-        own = type(trainer)
-        trainer.__class__ = type(
-            own.__name__, (ProvenObjective, own), {"__module__": own.__module__}
-        )
+    put_before(trainer, ProvenObjective)
     assert isinstance(trainer, ProvenObjective)
     trainer.rlproof_objective = how
     return trainer

@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 from rlproof.errors import ConfigError
 from rlproof.integrations.trl.declared import facts_of
+from rlproof.integrations.trl.mixin import check_trainer, put_before
 from rlproof.integrations.trl.rollouts import Anchor, rollout_record, with_samples
 from rlproof.integrations.trl.sampling import watched_sampling
 from rlproof.integrations.trl.updates import Update
 from rlproof.watch.record import EVERY, Recorder
 
 T = TypeVar("T")
-_NEEDED = ("_generate_and_score_completions", "_compute_loss", "_calculate_rewards")
 
 
 class Session:
@@ -123,15 +123,8 @@ def record_steps(trainer: T, path: str | os.PathLike[str], *, every: int = EVERY
     Raises:
         ConfigError: the trainer has not the methods of TRL's, or `every` is below 1.
     """
-    missing = [name for name in _NEEDED if not hasattr(trainer, name)]
-    if missing:
-        raise ConfigError(
-            f"{type(trainer).__name__} has no {', '.join(missing)}: expected a GRPOTrainer of TRL "
-            "1.0 or later; for another loop see rlproof.record"
-        )
-    if not isinstance(trainer, RecordedSteps):
-        own = type(trainer)
-        trainer.__class__ = type(own.__name__, (RecordedSteps, own), {"__module__": own.__module__})
+    check_trainer(trainer)
+    put_before(trainer, RecordedSteps)
     assert isinstance(trainer, RecordedSteps)
     trainer.rlproof_session = Session(path, every)
     return trainer
