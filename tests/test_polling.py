@@ -18,10 +18,12 @@ PLANTED, HEALTHY = page("SUR004").planted, page("SUR004").healthy
 
 
 def touched(path, text):
-    """Write, with a time that no clock is too coarse for."""
-    Path(path).write_text(text, "utf-8")
+    """Replace at once, with a time that no clock is too coarse for."""
+    draft = Path(path).resolve().parent.parent / "draft"
+    draft.write_text(text, "utf-8")
     now = time.time_ns() + len(text) * 1_000_000
-    os.utime(path, ns=(now, now))
+    os.utime(draft, ns=(now, now))
+    draft.replace(path)
 
 
 def watched(monkeypatch, changes, codes, further=()):

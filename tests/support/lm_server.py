@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ class Served:
     spoil: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda answer: answer
     """Changes an answer."""
     wire: str = ""
-    """`slow`, `trickle`, `cut` in the middle of the body, `not json`, or well."""
+    """`slow`, `trickle`, `cut` or `reset` in the middle of the body, `not json`, or well."""
     running: int = 0
     most: int = 0
     """The most requests that were answered at once."""
@@ -90,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(3)
         if wire == "not json":
             data = b"<html>"
-        if wire not in ("cut", "trickle"):
+        if wire not in ("cut", "trickle", "reset"):
             self._send(200, data)
             return
         self.send_response(200)
@@ -100,6 +101,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes([byte]))
             self.wfile.flush()
             time.sleep(0.05 if wire == "trickle" else 0)
+        if wire == "reset":
+            time.sleep(0.2)  # the client has begun to read
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            return
         self.connection.shutdown(socket.SHUT_RDWR)
 
     def _send(self, status: int, data: bytes) -> None:

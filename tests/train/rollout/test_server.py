@@ -1,5 +1,6 @@
 """Sampling from a server: a real one over HTTP, which does what servers do."""
 
+import gc
 import threading
 import time
 
@@ -112,6 +113,14 @@ def test_a_broken_connection_is_told_in_time(server, wire, said):
     with pytest.raises(RolloutError, match=said):
         engine(server, timeout=0.5, tries=2).generate([[5], [6]])
     assert time.monotonic() - start < 10  # two tries of half a second each, on a busy machine
+
+
+def test_a_reset_while_reading_leaves_no_socket_open(server):
+    """An open one would be a warning, and so a failure, when it is collected."""
+    server.wire = "reset"
+    with pytest.raises(RolloutError, match="in 2 tries"):
+        engine(server, tries=2).generate([[5], [6]])
+    gc.collect()
 
 
 def test_a_server_that_is_gone(model):

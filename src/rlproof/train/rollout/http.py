@@ -103,8 +103,8 @@ class Client:
             if off.is_set():  # after the socket is listed, so that `call_off` misses none
                 raise _AgainError("called off")
             connection.request("POST", self._prefix + path, sent, self._headers)
-            answer = connection.getresponse()
-            status, data = answer.status, answer.read()
+            with connection.getresponse() as answer:  # closed also where reading fails
+                status, data = answer.status, answer.read()
             return _decoded(status, data, f"{self.url}{path}")
         except (OSError, http.client.HTTPException, _AgainError) as error:
             timed_out = late.is_set() or isinstance(error, TimeoutError)
