@@ -7,6 +7,11 @@
 import torch
 
 
+def without_truncated(mask, truncated):
+    """Completions that ran into the limit are masked out as a whole."""
+    return mask * (~truncated).unsqueeze(1)
+
+
 def grpo_loss(new, old, ref, advantages, mask, beta=0.04):
     """Mean over rows of token means; overlong rows are masked."""
     ratio = torch.exp(new - old)
