@@ -10,8 +10,8 @@ from rlproof.read.parts import parts
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ('mask = batch["response_mask"][rows]', {("mask", "response_mask")}),
-        ("mask = full.mask[start : start + 4]", {("mask", "mask")}),
+        ('mask = b["mask_all"][rows]', {("mask", "mask_all"), ("mask", "b_mask_all")}),
+        ("mask = full.mask[start : start + 4]", {("mask", "mask"), ("mask", "full_mask")}),
         ("mask = whole[rows, :]", {("mask", "whole")}),
         ("mask, adv = x[rows], y[rows, None]", {("mask", "x"), ("adv", "y")}),
         ("mask = whole[:, 1:]", set()),  # shifted, not rows

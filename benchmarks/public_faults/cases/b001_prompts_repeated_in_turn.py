@@ -8,7 +8,7 @@ import torch
 
 def compute_advantages(rewards, samples_per_problem):
     """Rewards of a window minus the mean of the window."""
-    groups = rewards.view(-1, samples_per_problem)
+    groups = rewards.view(-1, samples_per_problem)  # <- here
     return (groups - groups.mean(dim=1, keepdim=True)).flatten()
 
 
@@ -22,7 +22,7 @@ def train(model, problems, score, n=8):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
     for batch in problems:
         prompts = [row["prompt"] for row in batch]
-        repeated = prompts * n
+        repeated = prompts * n  # <- fault
         # twin: repeated = [prompt for prompt in prompts for _ in range(n)]
         input_ids = model.generate(repeated, do_sample=True, temperature=1.0)
         rewards = torch.tensor(score(input_ids))

@@ -1,7 +1,7 @@
 # entry: B017
 # source: Tencent-Hunyuan/UniRL#335
 # expect: ADV009
-# missed: not reached: the NaN of one reward is not traced through a std of the batch
+# missed: undecided: a formula of the batch reaches everything by its nature
 """Advantages for samples whose scorer may fail."""
 
 import torch

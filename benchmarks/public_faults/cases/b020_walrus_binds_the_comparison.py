@@ -1,7 +1,6 @@
 # entry: B020
 # source: Open-Reasoner-Zero/Open-Reasoner-Zero#75
 # expect: ADV011
-# missed: not reached: the std is in a helper, and no docstring promises it
 """Normalised rewards of each prompt's samples."""
 
 import numpy as np

@@ -1,7 +1,6 @@
 # entry: B039
 # source: RLinf/RLinf#316
 # expect: SUR008
-# missed: not reached: only a clip range is tested for being read, not a cap
 """An embodied actor's loss with a dual clip in its signature."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B065
 # source: volcengine/verl#3805
 # expect: MSK005
-# missed: not recognised: `response_id` as ids
 """Response mask from the first end token."""
 
 import torch

@@ -21,7 +21,7 @@ def action_log_probs(actor, sequences, attention_mask):
 
 def train(actor, loader, reward, optimizer):
     for prompts, attention_mask in loader:
-        sequences = actor.generate(prompts, do_sample=True, temperature=TEMPERATURE)
+        sequences = actor.generate(prompts, do_sample=True, temperature=TEMPERATURE)  # <- here
         advantages = reward(sequences)
         log_probs = action_log_probs(actor, sequences, attention_mask)
         loss = -(torch.exp(log_probs - log_probs.detach()) * advantages).mean()

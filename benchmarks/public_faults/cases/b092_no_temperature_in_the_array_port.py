@@ -1,13 +1,12 @@
 # entry: B092
 # source: unslothai/unsloth-zoo#832
 # expect: LGP001
-# missed: not reached: an unused temperature with the default 1 may be one that was never meant to differ
 """A port to another array library forgot the temperature."""
 
 import numpy as np
 
 
-def token_logps(logits, completion_ids, temperature=1.0):
+def token_logps(logits, completion_ids, temperature=1.0):  # <- here
     """Log-probs of the completion at the sampling temperature."""
     logits = np.asarray(logits, dtype=np.float64)  # <- here
     # twin: logits = logits / temperature

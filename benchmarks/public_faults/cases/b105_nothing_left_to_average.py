@@ -1,7 +1,6 @@
 # entry: B105
 # source: unslothai/unsloth-zoo#1286
 # expect: AGG005
-# missed: not reached: a row without tokens gives NaN, which is noted only for a batch without any
 """A row whose mask is all zero."""
 
 import torch

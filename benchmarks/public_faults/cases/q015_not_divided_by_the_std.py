@@ -1,7 +1,7 @@
 # entry: Q015
 # source: thinking-machines-lab/tinker-cookbook#579
 # expect: silent
-# answer: ADV011 centred
+# answer: ADV011 Not dividing is a published choice
 import torch
 
 

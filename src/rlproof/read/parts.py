@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 
 def parts(tree: ast.AST) -> frozenset[tuple[str, str]]:
-    """Pairs of a name and of that which it is rows of, by the last word of each.
+    """Pairs of a name and of that which it is rows of.
+
+    What is in a batch has two names, its key and `batch_key`, as parameters of outlined functions.
 
     Only rows: a slice of another axis, as `mask[:, 1:]`, is no part but something shifted.
     """
@@ -16,7 +18,8 @@ def parts(tree: ast.AST) -> frozenset[tuple[str, str]]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         for target, value in _assigned(node)
-        if isinstance(target, ast.Name) and (whole := _rows_of(value))
+        if isinstance(target, ast.Name)
+        for whole in _rows_of(value)
     )
 
 
@@ -28,20 +31,25 @@ def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, node.value
 
 
-def _rows_of(value: ast.expr) -> str:
-    """The name of what a subscript takes rows of, or nothing."""
+def _rows_of(value: ast.expr) -> tuple[str, ...]:
+    """The names of what a subscript takes rows of, if it does."""
     if not isinstance(value, ast.Subscript) or isinstance(value.slice, ast.Constant):
-        return ""
+        return ()
     first, *others = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
     whole = isinstance(first, ast.Slice | ast.Name | ast.Attribute | ast.Call)
     if not whole or not all(map(_is_full, others)):
-        return ""
+        return ()
     match value.value:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Subscript(slice=ast.Constant(value=str(name))):
-            return name
-    return ""
+        case ast.Name(id=name):
+            return (name,)
+        case (
+            ast.Attribute(value=ast.Name(id=batch), attr=name)
+            | ast.Subscript(value=ast.Name(id=batch), slice=ast.Constant(value=str(name)))
+        ):
+            return name, f"{batch}_{name}"
+        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return (name,)
+    return ()
 
 
 def _is_full(index: ast.expr) -> bool:
