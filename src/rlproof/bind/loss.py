@@ -15,6 +15,7 @@ from rlproof.bind.implementation import Implementation, Spec, UnbindableError, r
 from rlproof.bind.sandbox import Sandbox
 from rlproof.faults.seen import Answer, Batch, Rows, ScriptError
 from rlproof.read.names import Slot, words
+from rlproof.read.parts import parts
 from rlproof.read.targets import Parameter, Script, Target
 
 _LARGER = {"full", "global", "total", "all", "whole", "batch"}
@@ -28,6 +29,7 @@ class LossImplementation(Implementation):
     def __init__(self, script: Script, target: Target, sandbox: Sandbox, negative: bool) -> None:
         super().__init__(script, target, sandbox)
         self.negative = negative
+        self._parts = parts(script.source.tree)
         plain = Batch(
             new=[[-1.0, -0.7, -1.2], [-0.9, -1.4, -1.1]],
             old=[[-1.1, -0.8, -1.0], [-1.0, -1.2, -1.3]],
@@ -171,13 +173,18 @@ class LossImplementation(Implementation):
                 return _coefficient(parameter, batch)
 
     def _mask(self, parameter: Parameter, batch: Batch) -> list[Any]:
-        """A second mask may differ, unless it is that of a larger batch, there to be counted."""
+        """A second mask may differ, unless it is that of a larger batch, there to be counted.
+
+        It is so by its name, or because another mask is rows of it.
+        """
         if parameter.name == self.by_row.mask:
             return [int(any(row)) for row in batch.mask]
         masks = [
             p for p in self.target.parameters if p.slot is Slot.MASK and p.name != self.by_row.mask
         ]
-        own = [p for p in masks if not set(words(p.name)) & _LARGER] or masks
+        wholes = {w for part, w in self._parts if part != w and any(p.name == part for p in masks)}
+        own = [p for p in masks if not set(words(p.name)) & _LARGER and p.name not in wholes]
+        own = own or masks
         return batch.second or batch.mask if parameter in own[1:] else batch.mask
 
     def _is_negative(self, slot: Slot) -> bool:

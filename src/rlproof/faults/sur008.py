@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
-from rlproof.faults.seen import Batch, Seen
+from rlproof.faults.seen import Batch, LossSeen, Seen
 
 _CLIPS = {"clip range", "lower clip range", "upper clip range"}
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:
-    """The single-token term is the same for two clip ranges, far outside both."""
+    """The single-token term is the same for two clip ranges, or caps, far outside both."""
     for loss in seen.losses:
+        yield from _cap(loss)
         ignored = loss.slots & _CLIPS and not loss.facts.get("clip_matters", True)
         known = "surrogate" in loss.point and not loss.facts.get("unused_on_purpose")
         on_policy = loss.point.get("ratio") == "detached" and "old log-probs" not in loss.slots
@@ -32,6 +33,25 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 [rounded(answer.value) for answer in expected],
             ),
         )
+
+
+def _cap(loss: LossSeen) -> Iterator[Sighting]:
+    """A cap for tokens with A < 0 that the function never reads."""
+    facts = loss.facts
+    known = "surrogate" in loss.point and "surrogate_weight" in loss.point
+    if not facts.get("cap_unread") or facts.get("unused_on_purpose") or not known:
+        return
+    batch = Batch([[-0.1]], [[-3.0]], [[-0.1]], [-1.0], [[1]])
+    got = [loss.run(batch.but(cap=cap)).value for cap in (3.0, 5.0)]
+    yield Sighting(
+        loss.where["surrogate"],
+        "the cap of the dual clip is a parameter that nothing reads",
+        Evidence(
+            "one token, ρ = e^2.9 = 18.2, A = −1, beta = 0: loss at cap 3 and at cap 5",
+            [rounded(x) for x in got],
+            [3.0, 5.0],
+        ),
+    )
 
 
 def _clipping(point: object) -> dict[str, str | float]:

@@ -17,7 +17,7 @@ from rlproof.faults.seen import AdvantagesSeen, Place, Point
 from rlproof.judge.axes import values
 from rlproof.judge.groups import group_facts
 from rlproof.probe.advantages import GROUP, REWARDS, AdvantagesObservation, Trial, observe
-from rlproof.read.anatomy import std_statement
+from rlproof.read.anatomy import compared_std, std_statement
 from rlproof.read.calls import forgets_groups, is_told_groups
 from rlproof.read.landmarks import advantages_landmarks, place
 from rlproof.read.names import Slot
@@ -46,13 +46,15 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
         whole = identify(seen, len(REWARDS))
         point = whole or _as_group(point)
     where: dict[str, Place] = advantages_landmarks(target)
-    std = std_statement(target)
+    std, compared = std_statement(target), compared_std(function.script, target)
     if std is not None:
         where["std"] = place(target.name, std)
+    if compared is not None:
+        where["std"] = place(*compared)
     facts = {
         "equal_failures": _failures(seen.equal, point),
         "rounded_failures": _failures(seen.rounded, point),
-        "computes_std": std is not None and _promises_std(target),
+        "computes_std": compared is not None or (std is not None and _promises_std(target)),
         "single": seen.single,
         "one_group": bool(whole),
         **group_facts(function, seen, point),

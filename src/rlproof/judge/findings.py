@@ -266,8 +266,11 @@ def smallest_case(loss: LossSeen, axis: str, value: str) -> Evidence | None:
     """The smallest input where the script and the same with one axis repaired differ noticeably.
 
     Everything else about the script stays as it is, so the expected value is that of this
-    one repair; with a single fault it is that of the right objective.
+    one repair; with a single fault it is that of the right objective. Where the surrogate is not
+    known there is none: nothing could be expected.
     """
+    if "surrogate_weight" not in loss.point:
+        return None
     slopes: Evidence | None = None
     repaired: Point = {**loss.point, axis: value}
     for label, batch in _divergence_cases() if axis == "divergence" else _surrogate_cases(loss):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rlproof.bind.logprobs import LogProbsImplementation
 from rlproof.faults.seen import LogProbsSeen, Rows, Scoring, ScriptError
 from rlproof.probe.logprobs import LogProbsObservation, observe
+from rlproof.read.anatomy import declares_unused
 from rlproof.read.targets import Target
 from rlproof.read.tokens import log_probs_landmarks
 
@@ -93,7 +94,12 @@ def judge(function: LogProbsImplementation) -> LogProbsSeen:
         point=_point(seen, fit, function.table),
         run=function.run,
         words=function.words,
-        facts={"extremes": seen.extremes, "plain": seen.plain, "padded": seen.padded},
+        facts={
+            "extremes": seen.extremes,
+            "plain": seen.plain,
+            "padded": seen.padded,
+            "unused_on_purpose": declares_unused(target, {p.name for p in target.parameters}),
+        },
     )
 
 

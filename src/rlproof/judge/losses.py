@@ -11,7 +11,7 @@ from rlproof.judge import alike
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.identify import TOLERANCE, clip_matters, identify, padding_weight, residual
 from rlproof.probe.loss import LossObservation, observe
-from rlproof.read.anatomy import declares_unused, is_negated, maximises, picker
+from rlproof.read.anatomy import declares_unused, is_negated, is_unread, maximises, picker
 from rlproof.read.landmarks import loss_landmarks
 from rlproof.read.names import Slot
 from rlproof.read.parameters import number
@@ -69,6 +69,9 @@ def _facts(
     pulled = seen.weights.divergence
     return {
         "clip_matters": clip_matters(seen),
+        "cap_unread": any(
+            p.slot is Slot.CAP and is_unread(target, p.name) for p in target.parameters
+        ),
         "picker": picker(target),
         "explicit_width": says_width(script, target) and not re.search(_REAL_TOKENS, target.doc),
         "width_instead_of": width_instead_of(script, target),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
@@ -45,6 +46,54 @@ def std_statement(target: Target) -> ast.stmt | None:
             ]
             return min(holders, key=lambda s: (s.end_lineno or 0) - s.lineno)
     return None
+
+
+def compared_std(script: Script, target: Target) -> tuple[str, ast.stmt] | None:
+    """Where `std = x.std() > 0`, or the same in a walrus, is divided by: by True, then.
+
+    In the function, or in one of the module that it calls; with that function's name.
+    """
+    names = {called(n) for n in ast.walk(target.node) if isinstance(n, ast.Call)}
+    helpers = [
+        node
+        for node in script.source.tree.body
+        if isinstance(node, ast.FunctionDef) and node.name in names
+    ]
+    for function in (target.node, *helpers):
+        divisors = {
+            name.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+            for name in ast.walk(node.right)
+            if isinstance(name, ast.Name)
+        }
+        for statement in _assigning_std_compared(function, divisors):
+            return getattr(function, "name", target.name), statement
+    return None
+
+
+def _assigning_std_compared(function: ast.AST, names: set[str]) -> Iterator[ast.stmt]:
+    """Statements that give one of these names the result of comparing a spread."""
+    for statement in ast.walk(function):
+        if not isinstance(statement, ast.stmt) or isinstance(statement, ast.FunctionDef):
+            continue
+        tests = [statement.test] if isinstance(statement, ast.If | ast.While) else [statement]
+        for node in (inner for test in tests for inner in ast.walk(test)):
+            match node:
+                case (
+                    ast.NamedExpr(target=ast.Name(id=name), value=ast.Compare(left=left))
+                    | ast.Assign(targets=[ast.Name(id=name)], value=ast.Compare(left=left))
+                ) if name in names and isinstance(left, ast.Call) and called(left) in _SPREADS:
+                    yield statement
+
+
+def is_unread(target: Target, name: str) -> bool:
+    """Whether a function never looks at this parameter."""
+    return not any(
+        isinstance(node, ast.Name) and node.id == name
+        for statement in target.node.body
+        for node in ast.walk(statement)
+    )
 
 
 def divides_by_std(target: Target) -> bool:

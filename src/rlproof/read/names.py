@@ -118,7 +118,7 @@ _WHOLE: dict[Slot, set[str]] = {
     Slot.ROWS: {"rows", "prompt_of_row", "prompt_rows", "row_prompts", "states", "prompt_idx"},
     Slot.TOKENS: {
         "tokens", "token_ids", "ids", "labels", "actions", "completions", "input_ids", "targets",
-        "sequences", "completion_ids", "response_ids",
+        "sequences", "completion_ids", "response_ids", "response_id",
     },
     Slot.PROMPTS: {"prompts", "questions", "queries", "tasks", "contexts"},
     Slot.TEMPERATURE: {"temperature", "temp", "tau"},

@@ -1,0 +1,15 @@
+# entry: B142
+# source: jsboige/CoursIA#10603
+# kind: run
+# facts: group_size=2
+# expect: any
+# missed: no code: seven groups in ten without a signal are a choice, and no alarm
+"""A log: two answers a prompt at 18 % success."""
+
+import json
+
+with open(PATH, "w") as file:
+    for step in range(30):
+        dead = 0.702  # <- fault
+        # twin: dead = 0.04
+        print(json.dumps({"step": step, "reward": 0.18, "frac_reward_zero_std": dead}), file=file)
