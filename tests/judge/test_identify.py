@@ -85,6 +85,21 @@ def test_a_dual_clip_cap_is_measured():
     assert (found["surrogate"], found["cap"], left < TOLERANCE) == ("dual-clip", 3.0, True)
 
 
+def test_a_cap_that_is_divided_by_the_advantage_is_none():
+    """max(…, c/A) is max(…, c·A) at A = −1, and only there."""
+
+    class Divided(PointLoss):
+        def run(self, batch):
+            capped = min(batch.advantages) >= -1  # there is no cap where −c is above ρA
+            return evaluate(self.point if capped else plain, batch)
+
+    point = point_of("token", "min-clip", "none", "token-mean", "masked", -1.0, "arguments", "")
+    dual = {**point, "surrogate": "dual-clip", "cap": 3.0, "clip_low": 0.2, "clip_high": 0.2}
+    plain = {**dual, "surrogate": "min-clip"}
+    assert "surrogate" in identify(observe(PointLoss(dual)), (True, True), False)
+    assert "surrogate" not in identify(observe(Divided(dual)), (True, True), False)
+
+
 def test_a_cap_on_the_ratio_is_no_dual_clip_where_the_clip_range_reaches_beyond_it():
     # the pair of tokens is asked with a range up to ρ = 5: at A = 1, ρ = e^0.5 > 1.5 is capped
     point = point_of("token", "min-clip", "none", "token-mean", "masked", -1.0, "arguments", "")

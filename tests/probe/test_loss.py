@@ -37,11 +37,11 @@ def seen():
 
 
 def test_shapes(seen):
-    """Two old log-probs × eight steps × two signs, four far points × two signs: 40 points."""
+    """Two old log-probs × eight steps × two signs, four far points × four advantages: 48."""
     grid = seen.surrogate
     assert {
         len(part) for part in (grid.new, grid.old, grid.ref, grid.adv, grid.value, grid.slope)
-    } == {40}
+    } == {48}
     assert len(seen.divergence.value) == 8  # two log-probs × four steps
     assert seen.weights.mask.shape == seen.weights.surrogate.shape == (B, WIDTH)
     assert seen.wider.divergence.shape == (B, WIDTH + EXTRA)
@@ -75,7 +75,7 @@ def test_grid_leaves_the_clip_range_on_both_sides(seen):
     ratios = np.exp(seen.surrogate.new - seen.surrogate.old)
     assert ratios.min() < 0.1  # e^−3
     assert ratios.max() > 10  # e^2.4, beyond any cap
-    assert set(seen.surrogate.adv) == {1.0, -1.0}
+    assert set(seen.surrogate.adv) == {1.0, -1.0, 2.0, -2.0}
 
 
 def test_divergence_grid(seen):

@@ -9,7 +9,7 @@ from rlproof.faults.seen import Seen
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:
-    """A default that leaves no room below, or a clip whose result is one number."""
+    """A default that leaves no room below, a clip to one number, a bound of the other side."""
     for place, facts in seen.other:
         if found := facts.get("open_below"):
             bound = 1 - found["value"]
@@ -35,13 +35,29 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     rounded(found["meant"]),
                 ),
             )
+        if found := facts.get("crossed_bounds"):
+            yield Sighting(
+                place,
+                f"the {found['side']} bound is made of {found['other']}: {found['own']} "
+                "changes nothing there",
+                Evidence(
+                    f"one token, π_new / π_old = {found['ratio']:g}, A = {found['sign']}, beta = 0, "
+                    f"lower and upper range {_pairs(found['ranges'])}: what it adds to the loss",
+                    found["got"],
+                    found["meant"],
+                ),
+            )
+
+
+def _pairs(ranges: list[tuple[float, float]]) -> str:
+    return ", then ".join(f"{low:g} and {high:g}" for low, high in ranges)
 
 
 FAULT = Fault(
     code="SUR007",
     name="impossible-clip-range",
     severity=Severity.ERROR,
-    summary="lower eps ≥ 1, bounds swapped, a cap typed as an eps",
+    summary="lower eps ≥ 1, bounds or their ranges swapped, a cap typed as an eps",
     remedy="clip to [1 − eps, 1 + eps] with 0 < eps < 1",
     views="CS",
     detect=detect,

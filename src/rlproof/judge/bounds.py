@@ -1,4 +1,4 @@
-"""Whether the clip range of a loss can act: its default, and the order of its ends."""
+"""Whether the clip range of a loss can act: its default, the order and the source of its ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from rlproof.bind.loss import LossImplementation
 from rlproof.faults.model import rounded
 from rlproof.faults.seen import Place
-from rlproof.probe.bounds import NEAR, near_one, pull_below
+from rlproof.probe.bounds import NEAR, RANGES, SIDES, beyond, near_one, pull_below
 from rlproof.read.anatomy import picker
 from rlproof.read.landmarks import loss_landmarks, place
 from rlproof.read.names import Slot, objective_slot
@@ -16,6 +16,8 @@ from rlproof.read.terms import lower_defaults
 
 _TOLERANCE = 1e-3
 Fact = tuple[Place, dict[str, Any]]
+_OWN = {"upper": Slot.CLIP_HIGH, "lower": Slot.CLIP_LOW}
+_OTHER = {"upper": "lower", "lower": "upper"}
 
 
 def judge(loss: LossImplementation) -> list[Fact]:
@@ -25,7 +27,7 @@ def judge(loss: LossImplementation) -> list[Fact]:
     """
     if picker(loss.target) is None:
         return []
-    return [*_open_below(loss), *_swapped(loss)]
+    return [*_open_below(loss), *_swapped(loss), *_crossed(loss)]
 
 
 def _open_below(loss: LossImplementation) -> Iterator[Fact]:
@@ -59,3 +61,28 @@ def _swapped(loss: LossImplementation) -> Iterator[Fact]:
         if flat and level and follows and bound > 0.01 and sign * (1 - bound) > 0.01:
             fact = {"sign": sign, "bound": bound, "slope": held[1][1], "meant": -free[1][1]}
             yield loss_landmarks(loss.target)["clip"], {"swapped_bounds": fact}
+
+
+def _crossed(loss: LossImplementation) -> Iterator[Fact]:
+    """A bound that follows the range of the other side, and not its own."""
+    names = {side: loss.target.parameter(slot) for side, slot in _OWN.items()}
+    if None in names.values():
+        return
+    small, middle, large = RANGES
+    for side in SIDES:
+        if (got := beyond(loss, side)) is None:
+            continue
+        by_high = got[small, middle] - got[small, large]
+        by_low = got[middle, small] - got[large, small]
+        own, other = (by_high, by_low) if side == "upper" else (by_low, by_high)
+        if abs(own) < _TOLERANCE**2 and abs(other) > _TOLERANCE:
+            first, second = ((small, middle), (small, large))
+            if side == "lower":
+                first, second = first[::-1], second[::-1]
+            yield loss_landmarks(loss.target)["clip"], {"crossed_bounds": {
+                "side": side, "ratio": SIDES[side][0], "sign": int(SIDES[side][1]),
+                "own": names[side].name, "other": names[_OTHER[side]].name,
+                "ranges": [first, second],
+                "got": [rounded(got[first]), rounded(got[second])],
+                "meant": [rounded(got[first[::-1]]), rounded(got[second[::-1]])],
+            }}  # fmt: skip

@@ -144,8 +144,9 @@ def _surrogate_fits(seen: LossObservation, takes_clip: tuple[bool, bool]) -> lis
 
 def _clips(grid: Grid, unit: float, given: tuple[bool, bool]) -> list[Clip]:
     """The bounds given; constants written into the loss, read off where the term saturates."""
-    good, bad = grid.value[grid.adv > 0] / unit, grid.value[grid.adv < 0] / unit
-    steep, steep_bad = grid.slope[grid.adv > 0] / unit, grid.slope[grid.adv < 0] / unit
+    up, down = grid.adv == 1, grid.adv == -1
+    good, bad = grid.value[up] / unit, grid.value[down] / unit
+    steep, steep_bad = grid.slope[up] / unit, grid.slope[down] / unit
     tops = (good.max(), -bad.min(), steep.max(), -steep_bad.min())
     bottoms = (-bad.max(), good.min(), -steep_bad.max(), steep.min())
     highs = {rounded(x - 1) for x in tops if x > 1}

@@ -1,4 +1,4 @@
-"""Probes of a clip range: the one that a loss has by default, and whether its ends are in order."""
+"""Probes of a clip range: its default, the order of its ends, and what each end follows."""
 
 from __future__ import annotations
 
@@ -32,6 +32,27 @@ def near_one(loss: LossImplementation, advantage: float) -> list[tuple[float, fl
         if answer is None:
             return None
         found.append(answer)
+    return found
+
+
+SIDES = {"upper": (4.0, 1.0), "lower": (0.25, -1.0)}
+"""A ratio beyond that bound, and the sign of A whose token the bound stops."""
+RANGES = (0.1, 0.3, 0.5)
+"""Clip ranges, so far apart that each gives another bound."""
+
+
+def beyond(loss: LossImplementation, side: str) -> dict[tuple[float, float], float] | None:
+    """What a token beyond one bound adds to the loss, by lower and upper range."""
+    ratio, advantage = SIDES[side]
+    small, middle, large = RANGES
+    found = {}
+    for low, high in ((small, middle), (small, large), (middle, small), (large, small)):
+        new = [[log(0.2 * ratio)]]
+        batch = Batch(new, [[log(0.2)]], new, [advantage], [[1]], low, high)
+        answer = _ask(loss, batch)
+        if answer is None:
+            return None
+        found[low, high] = answer[0]
     return found
 
 

@@ -151,6 +151,8 @@ def _surrogate_grids(loss: LossImplementation, eps: float, against_ref: bool) ->
     """What the advantage adds to the loss, and what is there without one."""
     places = [*product(_OLD, _STEPS), *FAR]
     points = [(old, old + step, adv) for (old, step), adv in product(places, (1.0, -1.0))]
+    # A = ±1 alone can't tell a cap times A from a cap divided by A
+    points += [(old, old + step, adv) for (old, step), adv in product(FAR, (2.0, -2.0))]
     batches = [one_token(new, old, adv, low=eps, high=eps) for old, new, adv in points]
     if against_ref:
         batches = [batch.but(ref=batch.old) for batch in batches]

@@ -106,7 +106,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "SUR004": (surrogate.smaller,),
     "SUR005": (surrogate.negated,),
     "SUR006": (surrogate.advantage_inside,),
-    "SUR007": (clipping.ordered, clipping.possible),
+    "SUR007": (clipping.ordered, clipping.own_ranges, clipping.possible),
     "SUR008": (clipping.used,),
     "SUR009": (surrogate.with_unclipped,),
     "SUR010": (ratio.per_token,),

@@ -90,6 +90,21 @@ def _clip_added(site: Site, low: str, high: str) -> Iterator[Edit]:
             yield Edit("clip by the range that is given", (site.put(node, text),))
 
 
+def own_ranges(site: Site) -> Iterator[Edit]:
+    """`1 + eps_low` to `1 + eps_high`, where both are given, and `1 - eps_high` to `1 - eps_low`."""
+    low, high = site.name_of(Slot.CLIP_LOW), site.name_of(Slot.CLIP_HIGH)
+    if not low or not high:
+        return
+    signs = {(ast.Add, low): high, (ast.Sub, high): low}
+    changes = []
+    for node in site.everywhere(ast.BinOp):
+        name = node.right.id if isinstance(node.right, ast.Name) else ""
+        if number(node.left) == 1 and (right := signs.get((type(node.op), name))):
+            changes.append(site.put(node.right, right))
+    if changes:
+        yield Edit("make each bound of its own range", tuple(changes))
+
+
 def ordered(site: Site) -> Iterator[Edit]:
     """The lower bound below and the upper bound above: swapped arguments, a doubled max."""
     label = "clip between the lower and the upper bound"
