@@ -41,8 +41,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 f"the {found['side']} bound is made of {found['other']}: {found['own']} "
                 "changes nothing there",
                 Evidence(
-                    f"one token, π_new / π_old = {found['ratio']:g}, A = {found['sign']}, beta = 0, "
-                    f"lower and upper range {_pairs(found['ranges'])}: what it adds to the loss",
+                    f"one token, π_new / π_old = {found['ratio']:g}, A = {found['sign']}, "
+                    f"beta = 0, lower and upper range {_pairs(found['ranges'])}: what it adds to the loss",
                     found["got"],
                     found["meant"],
                 ),

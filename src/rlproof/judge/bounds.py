@@ -65,8 +65,9 @@ def _swapped(loss: LossImplementation) -> Iterator[Fact]:
 
 def _crossed(loss: LossImplementation) -> Iterator[Fact]:
     """A bound that follows the range of the other side, and not its own."""
-    names = {side: loss.target.parameter(slot) for side, slot in _OWN.items()}
-    if None in names.values():
+    taken = {side: loss.target.parameter(slot) for side, slot in _OWN.items()}
+    names = {side: parameter.name for side, parameter in taken.items() if parameter}
+    if len(names) < len(SIDES):
         return
     small, middle, large = RANGES
     for side in SIDES:
@@ -81,7 +82,7 @@ def _crossed(loss: LossImplementation) -> Iterator[Fact]:
                 first, second = first[::-1], second[::-1]
             yield loss_landmarks(loss.target)["clip"], {"crossed_bounds": {
                 "side": side, "ratio": SIDES[side][0], "sign": int(SIDES[side][1]),
-                "own": names[side].name, "other": names[_OTHER[side]].name,
+                "own": names[side], "other": names[_OTHER[side]],
                 "ranges": [first, second],
                 "got": [rounded(got[first]), rounded(got[second])],
                 "meant": [rounded(got[first[::-1]]), rounded(got[second[::-1]])],

@@ -91,7 +91,7 @@ def _clip_added(site: Site, low: str, high: str) -> Iterator[Edit]:
 
 
 def own_ranges(site: Site) -> Iterator[Edit]:
-    """`1 + eps_low` to `1 + eps_high`, where both are given, and `1 - eps_high` to `1 - eps_low`."""
+    """`1 + eps_low` to `1 + eps_high` and `1 - eps_high` to `1 - eps_low`, where both are given."""
     low, high = site.name_of(Slot.CLIP_LOW), site.name_of(Slot.CLIP_HIGH)
     if not low or not high:
         return
