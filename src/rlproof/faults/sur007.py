@@ -42,7 +42,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 "changes nothing there",
                 Evidence(
                     f"one token, π_new / π_old = {found['ratio']:g}, A = {found['sign']}, "
-                    f"beta = 0, lower and upper range {_pairs(found['ranges'])}: what it adds to the loss",
+                    f"beta = 0, lower and upper range {_pairs(found['ranges'])}: "
+                    "what it adds to the loss",
                     found["got"],
                     found["meant"],
                 ),
