@@ -192,6 +192,11 @@ def _line_of(raw: bytes, position: int) -> int:
     return before.count(b"\n") + 1
 
 
+def too_deep(path: str) -> SourceError:
+    """The error of a script that no recursive function can follow to its end."""
+    return SourceError(f"{shown(path)}: nested too deeply to be analysed; split the expression")
+
+
 def parse(path: str, text: str) -> ast.Module:
     """The syntax tree.
 
