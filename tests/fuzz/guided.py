@@ -1,8 +1,8 @@
 """Fuzz one target by coverage: `python -m tests.fuzz.guided lines --seconds 300 --finds found/`.
 
-Needs `pip install atheris`. Half of the mutations are libFuzzer's, half those of `mutate`. What goes
-wrong is written to the folder, one file a place in the source, the smallest input that came; the run
-goes on.
+Needs `pip install atheris`. Half of the mutations are libFuzzer's, half those of `mutate`. What
+goes wrong is written to the folder, one file a place in the source, the smallest input that came;
+the run goes on.
 """
 
 from __future__ import annotations

@@ -55,19 +55,25 @@ def _lines() -> list[bytes]:
 
 
 def _record() -> list[bytes]:
-    rng = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder:
-        recorder = Recorder(Path(folder) / "a.jsonl", every=1)
-        for step in range(2):
-            logps = -rng.random((4, 3))
-            recorder.record(
-                step=step, update=step % 2, groups=2, loss=0.25, new_logps=logps, old_logps=logps,
-                ref_logps=logps - 0.01, mask=np.ones((4, 3)), rewards=[0, 1, 1, 0],
-                advantages=[-1.0, 1.0, 1.0, -1.0], grad=logps, tokens=np.ones((4, 3), np.int32),
-                facts={"objective": "grpo", "eos": [1], "longest": 3},
-            )  # fmt: skip
-        recorder.close()
-        return [(Path(folder) / "a.jsonl").read_bytes()]
+    """One with everything, one with rewards, one with tokens."""
+    logps = -np.random.default_rng(0).random((4, 3))
+    rows: dict[str, Any] = {"rewards": [0, 1, 1, 0], "advantages": [-1.0, 1.0, 1.0, -1.0]}
+    slots: dict[str, Any] = {"new_logps": logps, "old_logps": logps, "mask": np.ones((4, 3)),
+                             "tokens": np.ones((4, 3), np.int32)}  # fmt: skip
+    facts = {"objective": "grpo", "eos": [1], "longest": 3}
+    every = [
+        {**rows, **slots, "ref_logps": logps - 0.01, "grad": logps, "loss": 0.25, "facts": facts},
+        {**rows, "groups": [0, 0, 1, 1], "grad_norm": 0.5, "micro_batch": 1, "rank": 0},
+        {**slots, "prompts": [[1], [2, 3], [4], [5]], "facts": facts},
+    ]
+    made = []
+    for given in every:
+        with tempfile.TemporaryDirectory() as folder:
+            recorder = Recorder(Path(folder) / "a.jsonl", every=1)
+            recorder.record(step=3, update=1, **{"groups": 2, **given})
+            recorder.close()
+            made.append((Path(folder) / "a.jsonl").read_bytes())
+    return made
 
 
 def _table() -> list[bytes]:
@@ -148,7 +154,8 @@ def _run_toml() -> list[bytes]:
 
 def _project() -> list[bytes]:
     text = ('[tool.rlproof]\nselect = ["SUR", "MSK001"]\nignore = []\nobjective = "dapo"\n'
-            'timeout = 2.5\nformat = "json"\nbaseline = "a"\nroles = { logp = "new" }\n')  # fmt: skip
+            'timeout = 2.5\nformat = "json"\nbaseline = "a"\n'
+            'roles = { logp = "new" }\n')  # fmt: skip
     return [text.encode(), (ROOT / "pyproject.toml").read_bytes()]
 
 

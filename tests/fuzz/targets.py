@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 from rlproof.errors import RlproofError
 from tests.fuzz.watching import SECONDS, contents, watched
@@ -37,13 +38,13 @@ def check(path: str) -> None:
 
 
 def inspect(path: str) -> None:
-    """A log or dump, as text and as JSON; declared facts wake more rules."""
+    """A log or dump, as text and as JSON; in half of them declared facts wake more rules."""
     from rlproof.watch.command import inspect_path, render
 
-    for facts in ((), ("objective=grpo", "group_size=4", "updates=2", "beta=0.04")):
-        inspection = inspect_path(path, facts)
-        for style in ("text", "json"):
-            render(inspection, style, 80).encode("utf-8")
+    facts = ("objective=grpo", "group_size=4", "updates=2", "beta=0.04")
+    inspection = inspect_path(path, facts if crc32(Path(path).read_bytes()) % 2 else ())
+    for style in ("text", "json"):
+        render(inspection, style, 80).encode("utf-8")
 
 
 def follow(path: str) -> None:
