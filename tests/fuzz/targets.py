@@ -33,8 +33,9 @@ def check(path: str) -> None:
     for style in STYLES:
         outcome.render(style, 80).encode("utf-8")
     dependencies(path, {})
-    if not outcome.errors:
-        outlined.packed(outlined.functions(read(path)))
+    if outcome.errors:
+        raise outcome.error()
+    outlined.packed(outlined.functions(read(path)))
 
 
 def inspect(path: str) -> None:
