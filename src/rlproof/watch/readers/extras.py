@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from importlib import import_module
@@ -12,9 +13,11 @@ from rlproof.watch.readers.items import Item, MetricsRow, Unread
 from rlproof.watch.readers.samples import is_sample, sample
 from rlproof.watch.readers.values import number, numbers, step_of
 
-_ROWS = 1024
+_ROWS = 256
 _MOST = 1 << 28
 """Bytes of so many rows, and of one message of wandb."""
+_FOLD, _ALWAYS = 10_000, 1 << 30
+"""How many times its file's size the texts of a Parquet file may take; so many bytes always."""
 
 
 def _needed(module: str, package: str, what: str, path: str) -> Any:
@@ -42,8 +45,12 @@ def parquet(path: str) -> Iterator[Item]:
     where = 0
     try:
         with file:
+            left = max(_ALWAYS, _FOLD * os.path.getsize(path))
             for entry in _rows(file):
                 where += 1
+                left -= sum(len(text) for text in entry.values() if isinstance(text, str))
+                if left < 0:
+                    raise _Damaged(f"its texts take more than {_FOLD} times its size")
                 yield _entry(entry, where)
     except _Damaged as error:
         yield Unread(where + 1, f"the rest of the file can't be read ({error})".split("\n")[0])

@@ -13,8 +13,8 @@ from rlproof.watch.readers.tail import Wait
 from rlproof.watch.readers.values import number, numbers
 
 _HISTORY = "log_history"
-_MOST = 1 << 27
-"""Bytes: some 300,000 logged steps. Parsed they can take thirty times as much."""
+_MOST = 1 << 26
+"""Bytes: some 100,000 logged steps. Parsed they can take thirty times as much."""
 
 
 def read(path: str, wait: Wait | None = None) -> Iterator[Item]:

@@ -96,6 +96,9 @@ def read(path: str, run: str | None, wait: Wait | None = None) -> Iterator[Item]
                     return
                 continue
             for number, step, text in rows:
+                if not isinstance(number, int) or number <= last:  # they would come for ever
+                    yield Unread(where + 1, f"row {where + 1}: rows out of order; a damaged file")
+                    return
                 last, where = number, where + 1
                 yield _item(step, text, where)
             if not rows and (wait is None or not wait()):
