@@ -89,10 +89,17 @@ def _parse(path: Path) -> Config:
     return Config(**settings)
 
 
+def _is_time(value: float) -> bool:
+    try:
+        return float(value) >= LEAST_SECONDS
+    except OverflowError:  # a whole number beyond floats
+        return False
+
+
 def _check_type(path: Path, key: str, value: Any) -> None:
     items = list(value.values()) if isinstance(value, dict) else value
     wrong_item = isinstance(items, list) and not all(isinstance(item, str) for item in items)
     wrong_type = not isinstance(value, _TYPES[key]) or isinstance(value, bool)
-    if wrong_type or wrong_item or (key == "timeout" and not value >= LEAST_SECONDS):
+    if wrong_type or wrong_item or (key == "timeout" and not _is_time(value)):
         expected = _EXPECTED[_TYPES[key][0]]
         raise ConfigError(f"{path}: [tool.rlproof] {key} = {quoted(value)}; expected {expected}")

@@ -37,12 +37,13 @@ def _script() -> list[bytes]:
 
 
 def _notebook() -> list[bytes]:
+    text = _script()[0].decode()
     cells = [
-        {"cell_type": "code", "source": text.splitlines(keepends=True), "outputs": []}
-        for text in ["%pip install x\n!ls\nx = 1\n", _script()[0].decode()]
+        {"cell_type": "code", "source": cell.splitlines(keepends=True), "outputs": []}
+        for cell in ["%pip install x\n!ls\nx = 1\n", text]
     ]  # fmt: skip
     four = {"cells": cells, "metadata": {"kernelspec": {"language": "python"}}, "nbformat": 4}
-    three = {"worksheets": [{"cells": [{"cell_type": "code", "input": "y = 2\n"}]}]}
+    three = {"worksheets": [{"cells": [{"cell_type": "code", "input": text}]}]}
     return [json.dumps(book).encode() for book in (four, three)]
 
 
