@@ -24,15 +24,17 @@ from rlproof.watch.readers.values import numbers
 from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import held
 
-_HEAD = b"def grpo_loss(logps, old_logps, advantages):\n    return "
+_HEAD = b"def grpo_loss(new_logps, old_logps, advantages, mask):\n    x = "
+_TAIL = b"\n    return -sum(min(a, b) for a, b in zip(new_logps, advantages)) + x\n"
 
 TOLD: list[tuple[str, str, bytes, str]] = [
-    ("a number of hexadecimal digits", "script", _HEAD + b"0x" + b"f" * 5000,
+    ("a number of hexadecimal digits", "script", _HEAD + b"0x" + b"f" * 5000 + _TAIL,
      r":2: a number of more than 4000 digits"),
-    ("a deep attribute", "script", _HEAD + b"logps" + b".a" * 1000, r"nested too deeply"),
-    ("a deep lambda", "script", _HEAD + b"lambda: " * 1000 + b"logps", r"nested too deeply"),
-    ("a deep cell", "notebook", b'{"cells": [{"cell_type": "code", "source": "' + _HEAD.replace(
-        b"\n", b"\\n") + b"logps" + b".a" * 1000 + b'"}]}', r"nested too deeply"),
+    ("a deep attribute", "script", _HEAD + b"new_logps" + b".a" * 1000 + _TAIL, r"nested too deeply"),
+    ("a deep lambda", "script", _HEAD + b"lambda: " * 1000 + b"1" + _TAIL, r"nested too deeply"),
+    ("a deep cell", "notebook", b'{"cells": [{"cell_type": "code", "source": "' + (
+        _HEAD + b"new_logps" + b".a" * 1000 + _TAIL).replace(b"\n", b"\\n") + b'"}]}',
+     r"nested too deeply"),
     ("a long number in pyproject.toml", "project", b"a=" + b"9" * 5000, r"can't be read as TOML"),
     ("a deep pyproject.toml", "project", b"a=" + b"[" * 3000, r"can't be read as TOML"),
     ("a hexadecimal setting", "project", b"[tool.rlproof]\ntimeout=0x" + b"f" * 5000,
@@ -61,7 +63,7 @@ def test_a_long_name_of_a_model_is_no_path(tmp_path: Path) -> None:
 
 SKIPPED: list[tuple[str, str, bytes, str]] = [
     ("a lone return", "a.csv", b"step,loss\n1,2\r3\n2,3\n", "new-line character"),
-    ("half a character", "a.jsonl", b'{"completion":["\\ud800"],"reward":NaN}\n', "no prompt or comp"),
+    ("half a character", "a.jsonl", b'{"completion":["\\ud800"],"reward":NaN}\n', "no prompt or"),
     ("a type of text", "a.jsonl",
      b'{"rlproof":1,"step":0,"arrays":{"rewards":{"d":"<U1","s":[1],"b":"AAAAAA==","of":""}}}\n',
      "expected numbers"),
