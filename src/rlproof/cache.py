@@ -70,9 +70,9 @@ class Cache:
             return None
         try:
             settings, digests, single = loads(payload)
-        except (NotStorableError, ValueError, TypeError):
+            same = settings == self.settings and unchanged(digests, self.known)
+        except (ValueError, TypeError, AttributeError):
             return None
-        same = settings == self.settings and unchanged(digests, self.known)
         return single if same and isinstance(single, Single) else None
 
     def keep(self, path: str, single: Single, digests: Digests | None) -> None:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rlproof.errors import ConfigError
+from rlproof.errors import ConfigError, quoted
 
 LEAST_SECONDS = 0.01
 _EXPECTED = {
@@ -68,18 +68,20 @@ def folder_of(start: Path) -> Path | None:
 def _parse(path: Path) -> Config:
     try:
         document = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:  # a number may have too many digits
         raise ConfigError(f"{path}: can't be read as TOML ({error})") from None
     tool = document.get("tool", {})
     table = tool.get("rlproof", {}) if isinstance(tool, dict) else tool
     if not isinstance(table, dict):
-        raise ConfigError(f"{path}: [tool.rlproof] is {table!r}; expected a table of settings")
+        raise ConfigError(
+            f"{path}: [tool.rlproof] is {quoted(table)}; expected a table of settings"
+        )
     known = [field.name for field in fields(Config)]
     for key, value in table.items():
         if key not in known:
             near = get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-            raise ConfigError(f"{path}: [tool.rlproof] has no setting {key!r}; {hint}")
+            raise ConfigError(f"{path}: [tool.rlproof] has no setting {quoted(key)}; {hint}")
         _check_type(path, key, value)
     settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
     if "baseline" in settings:
@@ -87,10 +89,17 @@ def _parse(path: Path) -> Config:
     return Config(**settings)
 
 
+def _is_time(value: float) -> bool:
+    try:
+        return float(value) >= LEAST_SECONDS
+    except OverflowError:  # a whole number beyond floats
+        return False
+
+
 def _check_type(path: Path, key: str, value: Any) -> None:
     items = list(value.values()) if isinstance(value, dict) else value
     wrong_item = isinstance(items, list) and not all(isinstance(item, str) for item in items)
     wrong_type = not isinstance(value, _TYPES[key]) or isinstance(value, bool)
-    if wrong_type or wrong_item or (key == "timeout" and not value >= LEAST_SECONDS):
+    if wrong_type or wrong_item or (key == "timeout" and not _is_time(value)):
         expected = _EXPECTED[_TYPES[key][0]]
-        raise ConfigError(f"{path}: [tool.rlproof] {key} = {value!r}; expected {expected}")
+        raise ConfigError(f"{path}: [tool.rlproof] {key} = {quoted(value)}; expected {expected}")

@@ -6,6 +6,19 @@ say in the message the offending value, what was expected, and the next step, in
 
 from __future__ import annotations
 
+from typing import Any
+
+_LONGEST = 200
+
+
+def quoted(value: Any) -> str:
+    """A value as a message shows it: on one line, and no longer than some words."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes no number of more than 4300 digits
+        return f"a {type(value).__name__} that is too large to show"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
 
 class RlproofError(ValueError):
     """The base of all errors that the command line shows as one line."""

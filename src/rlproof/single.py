@@ -10,7 +10,7 @@ from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport
 from rlproof.options import Options
 from rlproof.read.script import read
-from rlproof.read.source import shown
+from rlproof.read.source import shown, too_deep
 from rlproof.read.targets import Script
 
 
@@ -52,6 +52,8 @@ def examine(path: str, options: Options) -> Single:
         return Single(homes, *_repaired(script, report, options))
     except RlproofError as error:
         return Single(homes, error=error)
+    except RecursionError:
+        return Single(homes, error=too_deep(path))
 
 
 def _repaired(

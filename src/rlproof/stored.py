@@ -64,7 +64,7 @@ def loads(raw: bytes) -> Any:
     """
     try:
         return _made(msgspec.msgpack.decode(raw))
-    except (ValueError, TypeError, KeyError, LookupError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise NotStorableError(f"not a stored value: {error}") from None
 
 

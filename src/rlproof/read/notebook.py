@@ -19,7 +19,7 @@ from rlproof.read.source import Cell, Source, parse, shown
 _PYTHON_CELLS = {"capture", "memit", "mprun", "prun", "snakeviz", "time", "timeit", "wandb"}
 """Cell magics (`%%time`) whose cell is Python that runs in the notebook's own process."""
 _PYTHON = {"python", "ipython", "xpython", "sage"}
-_MAGIC = re.compile(r"\s*(?:[%!?]|[\w.\[\], ]+=\s*(?:!|%\w))|[^#'\"]*\?\??\s*$")
+_MAGIC = re.compile(r"\s*+(?:[%!?]|[\w.\[\], ]+=\s*(?:!|%\w))|[^#'\"]*\?\??\s*$")
 _STRING = re.compile(r"#.*|'''|\"\"\"|\\.|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|[()\[\]{}]")
 
 

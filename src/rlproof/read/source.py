@@ -6,6 +6,7 @@ import ast
 import codecs
 import io
 import os
+import re
 import tokenize
 import warnings
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from rlproof.errors import NothingToCheckError, SourceError
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "dist", "venv"}
 _MAX_BYTES = 20_000_000
 _MAX_NOTEBOOK = 200_000_000  # pictures among the outputs count
+_LONG_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]{3000}")
+_MOST_BITS = 13_000
 _UNKNOWN_TO_ASCII = bytes(range(128)) + b"?" * 128
 
 
@@ -192,16 +195,33 @@ def _line_of(raw: bytes, position: int) -> int:
     return before.count(b"\n") + 1
 
 
+def too_deep(path: str) -> SourceError:
+    """The error of a script that no recursive function can follow to its end."""
+    return SourceError(f"{shown(path)}: nested too deeply to be analysed; split the expression")
+
+
 def parse(path: str, text: str) -> ast.Module:
     """The syntax tree.
 
     Raises:
         SyntaxError: not valid Python.
-        SourceError: nested too deeply to be parsed.
+        SourceError: nested too deeply to be parsed, or with a number too long to be shown.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            tree = ast.parse(text)
     except (RecursionError, MemoryError):
         raise SourceError(f"{shown(path)}: nested too deeply for Python's parser") from None
+    if _LONG_NUMBER.search(text):
+        _check_numbers(path, tree)
+    return tree
+
+
+def _check_numbers(path: str, tree: ast.Module) -> None:
+    """Python reads hexadecimal numbers of any length, and then can't write them in decimal."""
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            spot = f"{shown(path)}:{getattr(node, 'lineno', 1)}"
+            raise SourceError(f"{spot}: a number of more than 4000 digits, expected a script")

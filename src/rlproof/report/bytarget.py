@@ -32,33 +32,34 @@ class Part:
 
 def _labels(functions: Sequence[tuple[str, str]]) -> list[str]:
     """`role name` for each (role, name), numbered where two would be alike."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for role, name in functions:
         label, number = f"{role} {name}", 1
         while label in found:
             number += 1
             label = f"{role} {name} #{number}"
-        found.append(label)
-    return found
+        found[label] = None
+    return list(found)
 
 
 def parts(report: FileReport) -> list[Part]:
     """The functions of a report in source order, then the rest; each finding in one of them."""
     names = _labels([(target.role, target.name) for target in report.targets])
     homes = {target.name: name for target, name in zip(report.targets, names, strict=True)}
-    found = [
-        Part(
-            name,
-            target.line,
-            tuple(f for f in report.findings if homes.get(f.place.function) == name),
-            tuple(s for s in report.skipped if homes.get(_about(s, homes)) == name),
-            next((s.reason for s in report.skipped if s.check == f"running {target.name}"), ""),
-        )
-        for target, name in zip(report.targets, names, strict=True)
+    findings: dict[str, list[Finding]] = {}
+    skipped: dict[str, list[Skipped]] = {}
+    unrun: dict[str, str] = {}
+    for finding in report.findings:
+        findings.setdefault(homes.get(finding.place.function, REST), []).append(finding)
+    for one in report.skipped:
+        skipped.setdefault(homes.get(_about(one, homes), REST), []).append(one)
+        unrun.setdefault(one.check, one.reason)
+    lines = [(name, target.line) for name, target in zip(names, report.targets, strict=True)]
+    reasons = [unrun.get(f"running {target.name}", "") for target in report.targets]
+    return [
+        Part(name, line, tuple(findings.get(name, ())), tuple(skipped.get(name, ())), reason)
+        for (name, line), reason in zip([*lines, (REST, 1)], [*reasons, ""], strict=True)
     ]
-    rest = tuple(f for f in report.findings if f.place.function not in homes)
-    others = tuple(s for s in report.skipped if not _about(s, homes))
-    return [*found, Part(REST, 1, rest, others)]
 
 
 def _about(skipped: Skipped, names: Sequence[str] | dict[str, str]) -> str:

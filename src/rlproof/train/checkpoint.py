@@ -259,7 +259,7 @@ def _bytes(raw: bytes) -> Tensor:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         text = getattr(error, "strerror", None) or str(error)
         raise CheckpointError(
             f"{path}: can't be read ({text}); remove this checkpoint to resume from an older one"

@@ -6,6 +6,7 @@ what was expected, and the nearest name where a key is unknown.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -334,7 +335,7 @@ def load(path: str | Path) -> TrainConfig:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}; expected a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # a number may have too many digits
         raise ConfigError(f"{path}: can't be read as TOML ({error})") from None
     try:
         return beside(TrainConfig.of(table), path.parent.absolute())
@@ -346,7 +347,7 @@ def beside(config: TrainConfig, root: Path) -> TrainConfig:
     """The same run with its relative paths taken from a folder."""
 
     def there(text: str | None, always: bool = False) -> str | None:
-        if not isinstance(text, str) or not (always or (root / text).exists()):
+        if not isinstance(text, str) or not (always or os.path.exists(root / text)):
             return text
         return str(root / text)
 

@@ -90,7 +90,7 @@ def _jsonl(path: Path) -> list[Mapping[str, Any]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}:{n}: no JSON ({error}); expected one object a line") from None
         if not isinstance(row, dict):
             raise DataError(f"{path}:{n}: {line[:40]!r}, expected a JSON object")

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from rlproof.errors import ConfigError
+from rlproof.errors import ConfigError, quoted
 
 T = TypeVar("T")
 _WORDS = {
@@ -64,7 +64,7 @@ def _values(
     kind: type[Any], table: Mapping[str, Any], where: str, base: Any = None
 ) -> dict[str, Any]:
     if not isinstance(table, Mapping):
-        raise ConfigError(f"{where or 'the file'} is {table!r}, expected a table of settings")
+        raise ConfigError(f"{where or 'the file'} is {quoted(table)}, expected a table of settings")
     types_by_name = hints(kind)
     known = [f.name for f in fields(kind)]
     values = {}
@@ -82,7 +82,11 @@ def _values(
 def _unknown(where: str, key: str, known: list[str]) -> str:
     near = get_close_matches(key, known, 1)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-    what = f"[{where}] has no setting {key!r}" if where else f"no section is called {key!r}"
+    what = (
+        f"[{where}] has no setting {quoted(key)}"
+        if where
+        else f"no section is called {quoted(key)}"
+    )
     return f"{what}; {hint}"
 
 
@@ -92,7 +96,7 @@ def _converted(kind: Any, value: Any, where: str, key: str) -> Any:
         made = _as(one, value, where, key)
         if made is not MISSING:
             return made
-    raise ConfigError(f"{named(where, key)} is {value!r}, expected {_said(kind)}")
+    raise ConfigError(f"{named(where, key)} is {quoted(value)}, expected {_said(kind)}")
 
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:
@@ -111,7 +115,10 @@ def _as(kind: Any, value: Any, where: str, key: str) -> Any:
     if origin is not None:  # Mapping[str, Any]
         return dict(value) if isinstance(value, Mapping) else MISSING
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return MISSING
     if kind is type(None):
         return None if value is None else MISSING
     plain = type(value) is kind or (kind is str and isinstance(value, str))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from rlproof.errors import ConfigError
+from rlproof.errors import ConfigError, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +94,35 @@ class Facts:
         return baseline, scale
 
 
+_LARGEST = 2**63
 OWN_GROUP = ("group-mean", "leave-one-out", "length-weighted-mean")
 
 
 def _token_ids(value: Any) -> tuple[int, ...]:
     """One id or several, from numbers, a list, or text with commas."""
     several = value.split(",") if isinstance(value, str) else value
-    return tuple(int(i) for i in (several if isinstance(several, list | tuple) else [several]))
+    return tuple(_whole(i) for i in (several if isinstance(several, list | tuple) else [several]))
+
+
+def _whole(value: Any) -> int:
+    """A whole number that arrays can hold."""
+    number = int(value)
+    if abs(number) >= _LARGEST:
+        raise ValueError
+    return number
 
 
 _TYPES: dict[str, Callable[[Any], Any]] = {
     "objective": str, "baseline": str, "scale": str, "estimator": str,
-    "precision": str, "engine": str, "accumulation": int, "denominator": float,
-    "group_size": int, "vocabulary": int, "updates": int, "bos": int, "pad": int, "longest": int,
+    "precision": str, "engine": str, "accumulation": _whole, "denominator": float,
+    "group_size": _whole, "vocabulary": _whole, "updates": _whole, "bos": _whole, "pad": _whole,
+    "longest": _whole,
     "eos": _token_ids,
     "beta": float, "clip_low": float, "clip_high": float, "entropy_coefficient": float,
 }  # fmt: skip
+
+
+_KINDS: dict[Callable[[Any], Any], str] = {_token_ids: "ids such as 2,5", _whole: "int"}
 
 
 def facts_of(values: Mapping[str, Any]) -> Facts:
@@ -121,12 +134,12 @@ def facts_of(values: Mapping[str, Any]) -> Facts:
     made: dict[str, Any] = {}
     for name, value in values.items():
         if name not in _TYPES:
-            raise ConfigError(f"fact {name!r}: unknown, expected one of {', '.join(_TYPES)}")
+            raise ConfigError(f"fact {quoted(name)}: unknown, expected one of {', '.join(_TYPES)}")
         try:
             made[name] = _TYPES[name](value)
-        except (TypeError, ValueError):
-            kind = "ids such as 2,5" if name == "eos" else getattr(_TYPES[name], "__name__", "")
-            raise ConfigError(f"fact {name} is {value!r}, expected {kind}") from None
+        except (TypeError, ValueError, OverflowError):
+            kind = _KINDS.get(_TYPES[name]) or getattr(_TYPES[name], "__name__", "")
+            raise ConfigError(f"fact {name} is {quoted(value)}, expected {kind}") from None
         _check_name(name, made[name])
     return Facts(**made)
 
@@ -144,7 +157,7 @@ def _check_name(name: str, value: Any) -> None:
         "engine": ("same", "other"),
     }.get(name)
     if known is not None and value not in known:
-        raise ConfigError(f"fact {name} is {value!r}, expected one of {', '.join(known)}")
+        raise ConfigError(f"fact {name} is {quoted(value)}, expected one of {', '.join(known)}")
     if name in ("group_size", "vocabulary", "updates", "longest", "accumulation") and value < 1:
         raise ConfigError(f"fact {name} is {value}, expected 1 or more")
 

@@ -124,9 +124,10 @@ class Inspector:
                     self._unread.append(f"line {item.where}: {item.reason}")
 
     def _show(self, about: str, item: Any) -> None:
-        for rule, watcher in self._watchers.values():
-            if rule.about == about:
-                watcher.see(item)
+        with np.errstate(all="ignore"):  # a log may hold anything, and what overflows fits nothing
+            for rule, watcher in self._watchers.values():
+                if rule.about == about:
+                    watcher.see(item)
 
     def _step(self, step: StepSeen) -> None:
         self.steps += 1

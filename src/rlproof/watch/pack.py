@@ -14,12 +14,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rlproof.errors import quoted
+
 Kind = Literal["real", "whole"]
 _HALF = ("bfloat16", "float16", "half")
 _BY_NAME = {
     "float32": "<f4", "float64": "<f8", "uint8": "|u1", "int8": "|i1", "int16": "<i2",
     "int32": "<i4", "int64": "<i8", "bool": "|b1",
 }  # fmt: skip
+
+
+_LONGEST = 1 << 28
+"""Of one axis. Bytes bound all others, but not those of an array with an empty axis."""
 
 
 class Packed(msgspec.Struct, frozen=True):
@@ -34,8 +40,12 @@ class Packed(msgspec.Struct, frozen=True):
         """The array again, read-only.
 
         Raises:
-            ValueError: the bytes don't fill the shape.
+            ValueError: the bytes don't fill the shape, or are no numbers.
         """
+        if self.d not in _BY_NAME.values():
+            raise ValueError(f"an array of {quoted(self.d)}, expected numbers")
+        if any(not 0 <= size <= _LONGEST for size in self.s):
+            raise ValueError(f"an array of shape {quoted(self.s)}")
         return np.frombuffer(self.b, np.dtype(self.d)).reshape(self.s)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from rlproof.watch.pack import Packed
 
 VERSION = 1
+_LARGEST = 2**63
 
 
 class StepRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -43,6 +44,22 @@ class StepRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(StepRecord)
+
+
+def checked(record: StepRecord) -> None:
+    """Whether what its fields hold is what a recorder writes into them.
+
+    Raises:
+        ValueError: a number that no step has, a word that is no number, bytes that are no array.
+    """
+    counts = (record.step, record.update, record.micro_batch, record.rank, record.group_size)
+    if any(count is not None and abs(count) >= _LARGEST for count in (*counts, record.rows)):
+        raise ValueError("a whole number beyond 64 bits")
+    for number in (record.loss, record.scale, record.grad_norm):
+        if number is not None:
+            float(number)
+    for packed in record.arrays.values():
+        packed.array()
 
 
 def decode(line: bytes) -> StepRecord:

@@ -234,6 +234,7 @@ class _Builder:
         self.complete = True
         self.module = self._frame(known.tree)
         self.objects: dict[Key, ast.ClassDef] = {}
+        self.nested: dict[FunctionNode, dict[str, FunctionNode]] = {}
 
     def trace(self, owner: ast.ClassDef | None, node: FunctionNode | None) -> Trace:
         root = self.module
@@ -353,6 +354,16 @@ class _Builder:
         arguments = bind(call, node, skip=owner is not None and not static)
         return self._frame(node, owner=owner, caller=frame, outer=outer, arguments=arguments)
 
+    def _nested(self, node: FunctionNode) -> dict[str, FunctionNode]:
+        """The functions inside of one, the outermost of each name; looked for once."""
+        if node not in self.nested:
+            found: dict[str, FunctionNode] = {}
+            for inner in ast.walk(node):
+                if isinstance(inner, FunctionNode) and inner is not node:
+                    found.setdefault(inner.name, inner)
+            self.nested[node] = found
+        return self.nested[node]
+
     def _definition(
         self, call: ast.Call, frame: Frame
     ) -> tuple[ast.ClassDef | None, FunctionNode, Frame] | None:
@@ -360,10 +371,8 @@ class _Builder:
             case ast.Name(id=name):
                 around: Frame | None = frame
                 while around is not None and not isinstance(around.node, ast.Module):
-                    for node in ast.walk(around.node):
-                        if isinstance(node, FunctionNode) and node.name == name:
-                            if node is not around.node:
-                                return None if _is_async(node) else (None, node, around)
+                    if node := self._nested(around.node).get(name):
+                        return None if _is_async(node) else (None, node, around)
                     around = around.outer
                 function = self.known.functions.get(name)
                 return (None, function, self.module) if function else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from importlib import import_module
@@ -12,7 +13,11 @@ from rlproof.watch.readers.items import Item, MetricsRow, Unread
 from rlproof.watch.readers.samples import is_sample, sample
 from rlproof.watch.readers.values import number, numbers, step_of
 
-_ROWS = 1024
+_ROWS = 256
+_MOST = 1 << 28
+"""Bytes of so many rows, and of one message of wandb."""
+_FOLD, _ALWAYS = 10_000, 1 << 30
+"""How many times its file's size the texts of a Parquet file may take; so many bytes always."""
 
 
 def _needed(module: str, package: str, what: str, path: str) -> Any:
@@ -38,16 +43,48 @@ def parquet(path: str) -> Iterator[Item]:
         yield Unread(1, f"no Parquet ({error})".split("\n")[0])
         return
     where = 0
-    with file:
-        for batch in file.iter_batches(batch_size=_ROWS):
-            for entry in batch.to_pylist():
+    try:
+        with file:
+            left = max(_ALWAYS, _FOLD * os.path.getsize(path))
+            for entry in _rows(file):
                 where += 1
+                left -= sum(len(text) for text in entry.values() if isinstance(text, str))
+                if left < 0:
+                    raise _Damaged(f"its texts take more than {_FOLD} times its size")
                 yield _entry(entry, where)
+    except _Damaged as error:
+        yield Unread(where + 1, f"the rest of the file can't be read ({error})".split("\n")[0])
+
+
+class _Damaged(Exception):  # noqa: N818
+    """What pyarrow raised, or would have taken too much memory."""
+
+
+def _rows(file: Any) -> Iterator[dict[str, Any]]:
+    """Every row; as Python's objects only so many at a time as the longest texts allow.
+
+    A dictionary column holds a text once and a row of it each time, so that a small file can be
+    many gigabytes of rows.
+    """
+    try:
+        for batch in file.iter_batches(batch_size=_ROWS):
+            if batch.nbytes > _MOST:
+                raise _Damaged(f"{_ROWS} rows take more than {_MOST >> 20} MB")
+            several = max(1, min(_ROWS, _MOST // 8 // max(1, batch.nbytes)))
+            for start in range(0, len(batch), several):
+                yield from batch.slice(start, several).to_pylist()
+    except (_Damaged, GeneratorExit):
+        raise
+    except Exception as error:  # OSError, ArrowInvalid, KeyError, UnicodeDecodeError and more
+        raise _Damaged(str(error) or type(error).__name__) from None
 
 
 def _entry(entry: dict[str, Any], where: int) -> Item:
     if is_sample(entry):
-        return sample(entry, where)
+        try:
+            return sample(entry, where)
+        except ValueError as error:
+            return Unread(where, str(error))
     values = numbers(entry)
     return MetricsRow(step_of(values), values, where)
 
@@ -102,13 +139,21 @@ def wandb(path: str) -> Iterator[Item]:
     where = 0
     for raw in framed(path):
         message = messages.Record()
-        message.ParseFromString(raw)
+        try:
+            message.ParseFromString(raw)
+        except Exception as error:  # protobuf's own, whichever implementation it has
+            yield Unread(where + 1, f"a damaged record ({error})".split("\n")[0])
+            continue
         if message.WhichOneof("record_type") != "history":
             continue
         where += 1
         entry = {}
-        for item in message.history.item:
-            entry[item.key or "/".join(item.nested_key)] = json.loads(item.value_json)
+        try:
+            for item in message.history.item:
+                entry[item.key or "/".join(item.nested_key)] = json.loads(item.value_json)
+        except (ValueError, RecursionError) as error:
+            yield Unread(where, f"a value that is no JSON ({error})")
+            continue
         values = numbers(entry)
         step = number(entry.get("_step"))
         if step is None and message.history.HasField("step"):
@@ -128,7 +173,7 @@ def framed(path: str) -> Iterator[bytes]:
     with open(path, "rb") as file:
         if not file.read(_HEADER).startswith(b":W&B"):
             return
-        held, at = b"", _HEADER
+        held, at = bytearray(), _HEADER
         while True:
             left = _BLOCK - at % _BLOCK
             if left < _FRAME:  # too little for a frame: filled up with zeros
@@ -139,8 +184,10 @@ def framed(path: str) -> Iterator[bytes]:
             _, size, kind = struct.unpack("<IHB", head)
             data = file.read(size)
             at += _FRAME + size
-            if len(data) < size or kind not in (1, 2, 3, 4):
+            if len(data) < size or kind not in (1, 2, 3, 4) or len(held) > _MOST:
                 return
-            held = data if kind in (1, 2) else held + data
+            if kind in (1, 2):
+                held = bytearray()
+            held += data
             if kind in (1, 4):
-                yield held
+                yield bytes(held)

@@ -9,9 +9,9 @@ import msgspec
 
 from rlproof.watch.readers.items import Item, MetricsRow, RecordedStep, Unread
 from rlproof.watch.readers.samples import is_sample, sample
-from rlproof.watch.readers.tail import Wait, lines
+from rlproof.watch.readers.tail import LENGTHY, TOO_LONG, Wait, lines
 from rlproof.watch.readers.values import number, numbers, step_of
-from rlproof.watch.schema import VERSION, decode
+from rlproof.watch.schema import VERSION, checked, decode
 
 _any = msgspec.json.Decoder()
 
@@ -24,6 +24,8 @@ def read(path: str, wait: Wait | None = None, step: float | None = None) -> Iter
 
 def item(line: bytes, where: int, step: float | None = None) -> Item:
     """One line. A line that a crash cut off is `Unread`."""
+    if line == TOO_LONG:
+        return Unread(where, LENGTHY)
     if line.startswith(b'{"rlproof":'):
         return _record(line, where)
     try:
@@ -32,7 +34,10 @@ def item(line: bytes, where: int, step: float | None = None) -> Item:
         return Unread(where, f"no JSON ({error}); torn by a crash, or not JSON lines")
     if not isinstance(entry, dict):
         return Unread(where, "a JSON value, expected an object")
-    return _entry(entry, where, step)
+    try:
+        return _entry(entry, where, step)
+    except ValueError as error:
+        return Unread(where, str(error))
 
 
 def _record(line: bytes, where: int) -> Item:
@@ -40,9 +45,8 @@ def _record(line: bytes, where: int) -> Item:
         record = decode(line)
         if record.rlproof != VERSION:
             return Unread(where, f"a record of version {record.rlproof}, expected {VERSION}")
-        for packed in record.arrays.values():
-            packed.array()
-    except (ValueError, TypeError) as error:
+        checked(record)
+    except (ValueError, RecursionError) as error:
         return Unread(where, f"a torn or damaged record ({error})".replace("\n", " "))
     return RecordedStep(record, where)
 

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 
 from rlproof.errors import ConfigError
+from rlproof.read.source import shown
 from rlproof.watch.readers import console, extras, jsonl, state, table, trackio
-from rlproof.watch.readers.items import Item, Listed, Source
+from rlproof.watch.readers.items import Item, Listed, Source, Unread
 from rlproof.watch.readers.tail import Wait
 
 _HEAD = 1 << 16
@@ -35,9 +36,20 @@ def open_source(path: str, wait: Wait | None = None) -> Source:
         return _of_folder(file, wait, run)
     if not os.path.exists(file):
         raise ConfigError(f"{path}: no such file")
+    _check_readable(file)
     if run is not None or _is_sqlite(file):
         return trackio.source(file, run, wait)
     return _of_file(path, wait)
+
+
+def _check_readable(path: str) -> None:
+    """A pipe would be waited for, and its first lines could not be read twice."""
+    if not os.path.isfile(path):
+        raise ConfigError(f"{shown(path)}: not a regular file; save it as one, or name a folder")
+    try:
+        open(path, "rb").close()
+    except OSError as error:
+        raise ConfigError(f"{shown(path)}: can't be read ({error.strerror})") from None
 
 
 def _of_file(path: str, wait: Wait | None) -> Source:
@@ -108,10 +120,8 @@ def _known(path: str) -> Iterator[str]:
         if not os.path.isdir(whole):
             continue
         for name in os.listdir(whole):
-            if (
-                name.endswith((".jsonl", ".ndjson", ".parquet", ".csv", ".wandb"))
-                or "tfevents" in name
-            ):
+            named = name.endswith(_ENDINGS) or "tfevents" in name
+            if named and os.path.isfile(os.path.join(whole, name)):
                 yield os.path.join(folder, name)
 
 
@@ -134,8 +144,13 @@ def _one_by_one(path: str, names: list[str]) -> Iterator[Item]:
     for name in names:
         whole = os.path.join(path, name)
         stem = os.path.splitext(os.path.basename(name))[0]
+        try:
+            _check_readable(whole)
+        except ConfigError as error:
+            yield Unread(0, str(error))
+            continue
         if name.endswith((".jsonl", ".ndjson")):  # verl names each dump after its step
-            yield from jsonl.read(whole, None, float(stem) if stem.isdigit() else None)
+            yield from jsonl.read(whole, None, float(stem) if stem.isdecimal() else None)
         else:
             yield from _of_file(whole, None).items()
 

@@ -13,6 +13,8 @@ from rlproof.watch.readers.tail import Wait
 from rlproof.watch.readers.values import number, numbers
 
 _HISTORY = "log_history"
+_MOST = 1 << 26
+"""Bytes: some 100,000 logged steps. Parsed they can take thirty times as much."""
 
 
 def read(path: str, wait: Wait | None = None) -> Iterator[Item]:
@@ -22,7 +24,7 @@ def read(path: str, wait: Wait | None = None) -> Iterator[Item]:
     """
     seen, stamp = 0, -1
     while True:
-        now = os.stat(path).st_mtime_ns
+        now = _stamp(path, stamp)
         if now != stamp:
             stamp = now
             history, problem = _history(path)
@@ -35,14 +37,27 @@ def read(path: str, wait: Wait | None = None) -> Iterator[Item]:
             return
 
 
+def _stamp(path: str, before: int) -> int:
+    """When it was last written; while it is followed, a checkpoint may be deleted."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return before
+
+
 def _history(path: str) -> tuple[list[Any], str]:
     import json
 
-    with open(path, "rb") as file:
-        raw = file.read()
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(_MOST + 1)
+    except OSError as error:
+        return [], f"can't be read ({error.strerror})"
+    if len(raw) > _MOST:
+        return [], f"larger than {_MOST >> 20} MB"
     try:
         document = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         try:
             document = json.loads(raw)  # NaN and Infinity are no JSON, and Python writes them
         except (ValueError, RecursionError) as error:

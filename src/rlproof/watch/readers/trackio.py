@@ -24,6 +24,10 @@ from rlproof.watch.readers.values import number, numbers, step_of
 MAGIC = b"SQLite format 3\x00"
 _PAGE = 1024
 _NEEDED = {"id", "run_name", "step", "metrics"}
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+"""What sqlite3 raises over a damaged file; its own messages may be no text."""
+_MOST = 1 << 26
+"""Bytes of one value: a few of a file can say that it is a gigabyte of zeros."""
 _NAMED = 10
 """Runs named where the one asked for is not there."""
 
@@ -44,7 +48,7 @@ def _is_store(path: str) -> bool:
     try:
         with closing(_connect(path, live=False)) as store:
             return _columns(store) >= _NEEDED
-    except (sqlite3.Error, ConfigError, OSError):
+    except (*_DAMAGED, ConfigError, OSError):
         return False
 
 
@@ -63,7 +67,7 @@ def source(path: str, run: str | None, wait: Wait | None = None) -> Source:
                     f"lacks {', '.join(sorted(missing))}"
                 )
             chosen, kind = _choose(store, path, run)
-    except sqlite3.Error as error:
+    except _DAMAGED as error:
         raise ConfigError(
             f"{path}: can't be read as trackio's store ({error}); expected a whole SQLite file"
         ) from None
@@ -86,12 +90,15 @@ def read(path: str, run: str | None, wait: Wait | None = None) -> Iterator[Item]
                 if run is None:
                     run = _last(store)
                 rows = _page(store, run, last)
-            except sqlite3.Error as error:
+            except _DAMAGED as error:
                 if wait is None or not wait():
                     yield Unread(where + 1, f"row {where + 1} can't be read ({error})")
                     return
                 continue
             for number, step, text in rows:
+                if not isinstance(number, int) or number <= last:  # they would come for ever
+                    yield Unread(where + 1, f"row {where + 1}: rows out of order; a damaged file")
+                    return
                 last, where = number, where + 1
                 yield _item(step, text, where)
             if not rows and (wait is None or not wait()):
@@ -110,7 +117,10 @@ def _connect(path: str, live: bool) -> sqlite3.Connection:
         if file.read(len(MAGIC)) != MAGIC:
             raise ConfigError(f"{path}: no SQLite file, expected the store of a trackio project")
     mode = "mode=ro&immutable=1" if not live and _still(path) else "mode=ro"
-    return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{mode}", uri=True)
+    store = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{mode}", uri=True)
+    store.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST)
+    store.execute("PRAGMA trusted_schema = OFF")
+    return store
 
 
 def _still(path: str) -> bool:
@@ -124,6 +134,10 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 def _columns(store: sqlite3.Connection) -> set[str]:
+    """Of the table; a view by its name could compute without an end, and is none."""
+    kind = store.execute("SELECT type FROM sqlite_schema WHERE name = 'metrics'").fetchone()
+    if kind != ("table",):
+        return set()
     return {row[1] for row in store.execute("PRAGMA table_info(metrics)")}
 
 

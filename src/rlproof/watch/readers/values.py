@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,23 +15,33 @@ STEP_KEYS = ("step", "global_step", "_step", "training/global_step", "train/glob
              "trainer/global_step", "iteration", "iter")  # fmt: skip
 
 
+_DEEPEST, _LONGEST = 16, 256
+"""How far numbers are nested, and how long their names are; beyond, it is no row of metrics."""
+
+
 def number(value: Any) -> float | None:
     """A number, or the word that stands for one that JSON lacks; None for anything else."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
     if isinstance(value, str):
         return _WORDS.get(value.strip().lower())
     return None
 
 
-def numbers(entry: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+def numbers(entry: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, float]:
     """All numbers of an entry; those of a nested one get its name and a slash before theirs."""
     found: dict[str, float] = {}
     for key, value in entry.items():
+        if not isinstance(key, str) or len(prefix) + len(key) > _LONGEST:
+            continue
         if isinstance(value, Mapping):
-            found |= numbers(value, f"{prefix}{key}/")
+            if depth < _DEEPEST:
+                found |= numbers(value, f"{prefix}{key}/", depth + 1)
         elif (one := number(value)) is not None:
             found[f"{prefix}{key}"] = one
     return found
@@ -48,8 +59,15 @@ def digest(value: Any) -> int:
 
 
 def encoded(value: Any) -> bytes:
-    """Anything as JSON, in one order."""
-    return msgspec.json.encode(value, order="sorted", enc_hook=str)
+    """Anything as JSON, in one order.
+
+    Raises:
+        ValueError: half a character, a huge number, or nesting that nothing can follow.
+    """
+    try:
+        return msgspec.json.encode(value, order="sorted", enc_hook=str)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"no prompt or completion that can be read ({error})") from None
 
 
 def text_length(value: Any) -> int:
