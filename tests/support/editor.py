@@ -57,13 +57,16 @@ class Editor:
 
     async def actions(self, uri: str, line: int, only: list[str] | None = None) -> list[Any]:
         place = types.Position(line, 0)
-        return await self.client.text_document_code_action_async(
-            types.CodeActionParams(
-                types.TextDocumentIdentifier(uri),
-                types.Range(place, types.Position(line, 200)),
-                types.CodeActionContext([], only),
+        return (
+            await self.client.text_document_code_action_async(
+                types.CodeActionParams(
+                    types.TextDocumentIdentifier(uri),
+                    types.Range(place, types.Position(line, 200)),
+                    types.CodeActionContext([], only),
+                )
             )
-        ) or []
+            or []
+        )
 
     async def hover(self, uri: str, line: int, character: int) -> types.Hover | None:
         where = types.Position(line, character)
@@ -107,9 +110,7 @@ def session(
     return asyncio.run(run())
 
 
-def _hello(
-    folder: Path, options: Any, encodings: list[Any] | None
-) -> types.InitializeParams:
+def _hello(folder: Path, options: Any, encodings: list[Any] | None) -> types.InitializeParams:
     general = types.GeneralClientCapabilities(position_encodings=encodings)
     return types.InitializeParams(
         capabilities=types.ClientCapabilities(general=general),
