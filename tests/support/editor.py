@@ -56,12 +56,12 @@ class Editor:
         return None
 
     async def actions(self, uri: str, line: int, only: list[str] | None = None) -> list[Any]:
-        place = types.Position(line, 0)
+        place = types.Position(line, 0)  # Helix asks where the cursor is, before the code
         return (
             await self.client.text_document_code_action_async(
                 types.CodeActionParams(
                     types.TextDocumentIdentifier(uri),
-                    types.Range(place, types.Position(line, 200)),
+                    types.Range(place, place),
                     types.CodeActionContext([], only),
                 )
             )

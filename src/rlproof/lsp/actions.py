@@ -13,7 +13,7 @@ from lsprotocol import types
 from rlproof.judge.findings import FileReport, Finding, Fix, FixStatus, Repair
 from rlproof.lsp.checking import Checked
 from rlproof.lsp.diagnostics import diagnostic
-from rlproof.lsp.text import Text, touches
+from rlproof.lsp.text import Text, share_a_line
 from rlproof.repair import files
 from rlproof.repair.accept import accepting
 from rlproof.repair.lines import WriteError
@@ -29,7 +29,7 @@ def actions(
     text: Text,
     change: Change,
 ) -> list[types.CodeAction]:
-    """What can be done about the findings in a range, of the kinds that are asked for.
+    """What can be done about the findings on some lines, of the kinds that are asked for.
 
     Args:
         known: what was found in this very text.
@@ -44,7 +44,7 @@ def actions(
     here = [
         (finding, shown)
         for finding in report.findings
-        if touches((shown := diagnostic(report, finding, uri, text)).range, params.range)
+        if share_a_line((shown := diagnostic(report, finding, uri, text)).range, params.range)
     ]
     whole = _whole(report, text)
     found = [*_repairs(report, here, whole, text, change), *_ignores(known, here, text, change)]

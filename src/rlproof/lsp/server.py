@@ -224,7 +224,7 @@ class Service:
         return hover(document.known, params.position, self._text(document))
 
     def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
-        """What can be done about findings in a range; nothing while a text is still unchecked."""
+        """What can be done about findings on some lines; none while a text is still unchecked."""
         document = self._documents.get(params.text_document.uri)
         if document is None or document.known is None:
             return []

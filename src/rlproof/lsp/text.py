@@ -83,6 +83,6 @@ def inside(place: types.Position, span: types.Range) -> bool:
     return (start.line, start.character) <= spot <= (end.line, end.character)
 
 
-def touches(one: types.Range, other: types.Range) -> bool:
-    """Whether two spans share a place."""
-    return inside(one.start, other) or inside(other.start, one)
+def share_a_line(one: types.Range, other: types.Range) -> bool:
+    """Whether two spans meet on a line: a cursor may stand before the code of its line."""
+    return bool(one.start.line <= other.end.line and other.start.line <= one.end.line)
