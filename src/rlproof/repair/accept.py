@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
@@ -17,7 +16,7 @@ _LIST = re.compile(r"#\s*rlproof:\s*ignore\s*\[[^\]]*(?=\])")
 def accepting(source: Source, finding: Finding) -> Replacement | None:
     """The insertion that accepts a finding; None where no comment can stand.
 
-    The result is parsed: the code is the same, and the comment covers the finding.
+    The result is read: what is added is a comment that covers the finding, no part of a string.
     """
     place = finding.place
     for number in dict.fromkeys((place.line, place.end_line)):
@@ -44,7 +43,7 @@ def _accepts(before: Source, text: str, finding: Finding) -> bool:
     except RlproofError:
         return False
     place = finding.place
-    return ast.dump(after.tree) == ast.dump(before.tree) and any(
+    return any(
         one.code == finding.code and not one.problem and one.covers(place.line, place.end_line)
         for one in ignores(after)
     )
