@@ -183,7 +183,7 @@ LOSSES: dict[str, tuple[str, int, str]] = {
     "raises": (loss("raise ValueError('no way')"), 5, "raised ValueError at line 5: no way"),
     "raises_lines": (loss("raise ValueError('a\\nb')"), 5, "raised ValueError at line 5: a"),
     "hangs": (loss("while True: pass"), 5, "did not finish within 1 s"),
-    "recurses": (loss("return grpo_loss(new_logps, old_logps, advantages, mask)"), 5,
+    "recurses": (loss("return grpo_loss(new_logps, old_logps, advantages, mask, clip_eps)"), 5,
                  "raised RecursionError at line 5"),
     "exits": (loss("sys.exit(3)"), 5, "called sys.exit(3)"),
     "exits_hard": (loss("os._exit(0)"), 5, "ended the process (exit status 0)"),

@@ -104,11 +104,15 @@ def test_options_that_do_not_go_together(folder):
 
 
 def test_the_command_checks_again_and_ends_with_the_last_code(folder):
-    """A fault, an error while the file is being typed, then the repair: codes 1, 2, 0."""
+    """A fault, an error while the file is being typed, then the repair: codes 1, 2, 0.
+
+    Jobs in the background of a script ignore Ctrl-C, and what they start inherits that.
+    """
     script = Path("src/one.py")
     script.write_text(PLANTED, "utf-8")
     command = [sys.executable, "-m", "rlproof", "check", "--watch", "--format", "concise", "src"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                           env={**os.environ, "PYTHONUNBUFFERED": "1"}) as process:  # fmt: skip
         assert process.stderr is not None
         assert process.stdout is not None

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from rlproof.checked import check as check
     from rlproof.watch.record import record as record
 
+__all__ = ["__version__", "check", "record"]
 __version__ = "0.1.0"
 
 

@@ -380,6 +380,19 @@ def demo() -> None:
     sys.exit(run(_width(), _echo))
 
 
+@main.command()
+@click.option("--stdio", is_flag=True, hidden=True, help="What editors add; there is no other.")
+def lsp(stdio: bool) -> None:  # noqa: ARG001
+    """Serve an editor: findings, repairs and explanations over the language server protocol.
+
+    Speaks over standard input and output; docs/how-to/editors.md sets up some editors. Needs
+    `pip install 'rlproof[lsp]'`. Runs no function of a script unless the editor's settings say so.
+    """
+    from rlproof.lsp.start import serve
+
+    sys.exit(serve())
+
+
 def _emit(text: str, output: str | None) -> None:
     if output is None:
         _echo(text)

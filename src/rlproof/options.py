@@ -58,17 +58,19 @@ class Options:
         baseline: str | None = None,
         jobs: int | None = 1,
         cache: bool = False,
+        start: Path | None = None,
     ) -> Options:
         """Merge the command line with the project's settings.
 
-        `jobs` is the number of CPUs where it is None.
+        `jobs` is the number of CPUs where it is None. `start` is the folder whose nearest
+        pyproject.toml, upwards, has the settings; None is the working folder.
 
         Raises:
             ConfigError: an unknown code, recipe, format or setting, or a repair without a run.
         """
         if (fix or diff) and not run:
             raise ConfigError("--fix and --diff run what they repair; leave --no-run out")
-        config = load_config(Path.cwd())
+        config = load_config(start or Path.cwd())
         chosen = style or config.format or "full"
         if chosen not in STYLES:
             raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(STYLES)}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from rlproof.bind.children import Child
 from rlproof.errors import NothingToCheckError, RlproofError
 from rlproof.judge import source_loop
 from rlproof.judge.check import check
@@ -35,25 +37,43 @@ def examine(path: str, options: Options) -> Single:
     try:
         script = read(path, options.roles)
         homes = script.homes
-        if not script.targets and not source_loop.is_readable(script):
-            if homes:
-                return Single(homes)
-            raise NothingToCheckError(
-                f"{shown(path)}: no GRPO function recognised (a loss, advantages, token "
-                "log-probs, clip fraction or training loop)"
-            )
-        report = check(
-            script,
-            run=options.run,
-            seconds=options.seconds,
-            objective=options.objective,
-            default=options.default,
-        )
-        return Single(homes, *_repaired(script, report, options))
+        report = judged(script, options)
+        return Single(homes, *_repaired(script, report, options)) if report else Single(homes)
     except RlproofError as error:
         return Single(homes, error=error)
     except RecursionError:
         return Single(homes, error=too_deep(path))
+
+
+def judged(
+    script: Script, options: Options, begin: Callable[[], Child] | None = None
+) -> FileReport | None:
+    """What `check` says of one script; None where its functions are all in files it imports.
+
+    Args:
+        script: the script as it was read.
+        options: those of the run.
+        begin: starts a child process; a warm one may.
+
+    Raises:
+        NothingToCheckError: no function with a role is there or imported.
+        ConfigError: the declared recipe is unknown.
+    """
+    if not script.targets and not source_loop.is_readable(script):
+        if script.homes:
+            return None
+        raise NothingToCheckError(
+            f"{shown(script.source.path)}: no GRPO function recognised (a loss, advantages, token "
+            "log-probs, clip fraction or training loop)"
+        )
+    return check(
+        script,
+        run=options.run,
+        seconds=options.seconds,
+        objective=options.objective,
+        default=options.default,
+        begin=begin,
+    )
 
 
 def _repaired(

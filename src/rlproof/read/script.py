@@ -12,24 +12,25 @@ from rlproof.read.methods import extraction_methods
 from rlproof.read.outline import outline
 from rlproof.read.outline.directives import Directive, directives, slots
 from rlproof.read.roles import recognise
-from rlproof.read.source import Source, load, too_deep
+from rlproof.read.source import Source, load, of_text, too_deep
 from rlproof.read.targets import Role, Script, Target
 
 _DIRECTIVE = re.compile(r"#\s*rlproof:\s*objective\s*=\s*([\w.+-]+)\s*")
 
 
-def read(path: str, roles: Mapping[str, str] | None = None) -> Script:
+def read(path: str, roles: Mapping[str, str] | None = None, text: str | None = None) -> Script:
     """Read one script.
 
     Args:
         path: the file.
         roles: names with their role, as `[tool.rlproof.roles]` gives them.
+        text: what is taken for the file's text, such as an editor's; None reads the file.
 
     Raises:
         SourceError, NothingToCheckError: see `rlproof.read.source.load`.
         ConfigError: a role or a name in a directive is unknown.
     """
-    source = load(path)
+    source = load(path) if text is None else of_text(path, text.removeprefix("\ufeff"))
     try:
         return script_of(source, roles)
     except RecursionError:

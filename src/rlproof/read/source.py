@@ -67,7 +67,23 @@ def load(path: str) -> Source:
         from rlproof.read import notebook
 
         return notebook.load(path, raw)
-    text = _decode(path, raw)
+    return of_text(path, _decode(path, raw))
+
+
+def of_text(path: str, text: str) -> Source:
+    """A script from its text, wherever that comes from.
+
+    Args:
+        path: the file that it belongs to; it need not exist.
+        text: without a byte-order mark, with newlines of any kind.
+
+    Raises:
+        SourceError: not text, or not valid Python (with line).
+        NothingToCheckError: it is empty.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text or not _is_text(text):
+        raise SourceError(f"{shown(path)}: not Python source (NUL or half a character in it)")
     if not text.strip():
         raise NothingToCheckError(f"{shown(path)}: the file is empty, so there is nothing to check")
     try:
@@ -75,6 +91,14 @@ def load(path: str) -> Source:
     except SyntaxError as error:
         line = error.lineno or 1
         raise SourceError(f"{shown(path)}:{line}: not valid Python: {error.msg}") from None
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_notebook(path: str) -> bool:
@@ -161,8 +185,7 @@ def _read(path: str) -> bytes:
 def _decode(path: str, raw: bytes) -> str:
     if b"\0" in raw:
         raise SourceError(f"{shown(path)}: a binary file (it holds NUL bytes), not Python source")
-    text = _text(shown(path), raw)
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return _text(shown(path), raw)
 
 
 def _text(name: str, raw: bytes) -> str:

@@ -49,6 +49,12 @@ class Raw:
 AnyRaw = Raw | notebooks.RawBook
 
 
+def of_text(path: str, text: str) -> Raw:
+    """A file as it would be with the text of an editor, which need not be saved."""
+    mark = codecs.BOM_UTF8 if text.startswith("\ufeff") else b""
+    return Raw(path, text.encode(), "utf-8", mark)
+
+
 def load(source: Source) -> AnyRaw:
     """The bytes behind a source, which must still be those that were read.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rlproof.bind.sandbox import DEFAULT_SECONDS
@@ -39,6 +39,8 @@ def repair(
     default: str | None = None,
     budget: float = BUDGET,
     offers: bool = True,
+    raw: files.AnyRaw | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> FileReport:
     """The report with a fix for every finding that has one, and the repair of the whole file.
 
@@ -51,14 +53,17 @@ def repair(
         default: the recipe of a script that declares none.
         budget: seconds for the whole search.
         offers: whether to look for other sets that are as right.
+        raw: the file's bytes; None reads them.
+        stop: asked before each version: whether nobody waits for the result any more.
 
     Raises:
         WriteError: the file changed since it was read.
     """
-    raw = files.load(script.source)
+    raw = raw or files.load(script.source)
     if not strong(report.findings, codes):
         return report
-    with Verifier(script, report, codes, seconds, objective, default, budget, MOST) as verifier:
+    limits = (budget, MOST, stop)
+    with Verifier(script, report, codes, seconds, objective, default, *limits) as verifier:
         found = search(verifier)
         status = _status(found)
         wanted = offers and status is FixStatus.VERIFIED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
@@ -61,6 +61,7 @@ class Verifier:
         default: str | None,
         budget: float,
         most: int,
+        stop: Callable[[], bool] | None = None,
     ) -> None:
         self.script = script
         self.report = report
@@ -70,6 +71,7 @@ class Verifier:
         self.default = default
         self.budget = budget
         self.most = most
+        self._stop = stop
         self.checks = 0
         self.faults = list(self.strong(report.findings))
         """Every fault found so far, in the file or in versions of it."""
@@ -111,6 +113,8 @@ class Verifier:
         """
         key = (text, quick)
         if key not in self._known:
+            if self._stop and self._stop():
+                raise SearchStopped("asked to stop")
             if self.checks >= self.most:
                 raise SearchStopped(f"after {self.checks} versions")
             if monotonic() - self._started > self.budget:
