@@ -83,6 +83,15 @@ def test_scales_ignore_a_shift_and_follow_a_factor(name, values, shift, factor):
     assert scale(values * factor) == pytest.approx(scale(values) * grown, abs=1e-6)
 
 
+def test_spread_of_the_others_by_hand():
+    """Of 1, 0, 0, 3 without 1: 0, 0, 3 around 1, (1+1+4)/2; without 0: (1/9+16/9+25/9)/2;
+
+    without 3: 1, 0, 0 around 1/3, (4/9+1/9+1/9)/2.
+    """
+    found = SCALES["leave-one-out-std"](GROUPS[:1])[0]
+    assert found**2 == pytest.approx([3, 7 / 3, 7 / 3, 1 / 3])
+
+
 def test_std_of_the_others_by_hand():
     """Of 0 and 1 it is √½, of 1 and 1 nothing: then the scale is 1, as with one other."""
     found = SCALES["leave-one-out-std"](np.array([[0.0, 1.0, 1.0]]))

@@ -45,6 +45,10 @@ TABLE = [
     ("dual-clip", 2.5, -2.0, -5.0, -5.0),
     ("dual-clip", 0.5, -2.0, -1.6, 0.0),
     ("dual-clip", 5.0, 2.0, 2.6, 0.0),
+    # Two-sided: for A < 0 the unclipped branch ends at ρ = 3: 3·A, flat.
+    ("two-sided", 5.0, -2.0, -6.0, 0.0),
+    ("two-sided", 2.5, -2.0, -5.0, -5.0),
+    ("two-sided", 5.0, 2.0, 2.6, 0.0),
     ("unclipped", 5.0, -2.0, -10.0, -10.0),
     # log-prob: A·log π with log π = −1, whatever the ratio; slope A.
     ("log-prob", 5.0, 2.0, -2.0, 2.0),
