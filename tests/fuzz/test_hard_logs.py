@@ -193,17 +193,17 @@ def test_a_damaged_parquet_file_is_named(seed: int, tmp_path: Path) -> None:
     inspect_path(str(tmp_path / "a.parquet"), ())
 
 
-def test_every_bit_of_a_small_parquet_file(tmp_path: Path) -> None:
+def test_bits_of_a_small_parquet_file(tmp_path: Path) -> None:
     """Found by coverage: `ArrowNotImplementedError` is neither of the errors that were expected.
 
-    Only the last 300 bytes: the schema and the rest of the footer.
+    Every third, of the last 300 bytes: the schema and the rest of the footer.
     """
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     sink = io.BytesIO()
     parquet.write_table(arrow.table({"step": [1, 2], "reward": [0.5, 1.0]}), sink)
     raw, reasons = sink.getvalue(), set()
-    for bit in range(8 * (len(raw) - 300), 8 * len(raw)):
+    for bit in range(8 * (len(raw) - 300), 8 * len(raw), 3):
         changed = bytearray(raw)
         changed[bit // 8] ^= 1 << bit % 8
         (tmp_path / "a.parquet").write_bytes(changed)
