@@ -30,7 +30,8 @@ _TAIL = b"\n    return -sum(min(a, b) for a, b in zip(new_logps, advantages)) + 
 TOLD: list[tuple[str, str, bytes, str]] = [
     ("a number of hexadecimal digits", "script", _HEAD + b"0x" + b"f" * 5000 + _TAIL,
      r":2: a number of more than 4000 digits"),
-    ("a deep attribute", "script", _HEAD + b"new_logps" + b".a" * 1000 + _TAIL, r"nested too deeply"),
+    ("a deep attribute", "script", _HEAD + b"new_logps" + b".a" * 1000 + _TAIL,
+     r"nested too deeply"),
     ("a deep lambda", "script", _HEAD + b"lambda: " * 1000 + b"1" + _TAIL, r"nested too deeply"),
     ("a deep cell", "notebook", b'{"cells": [{"cell_type": "code", "source": "' + (
         _HEAD + b"new_logps" + b".a" * 1000 + _TAIL).replace(b"\n", b"\\n") + b'"}]}',

@@ -24,7 +24,7 @@ _BY_NAME = {
 }  # fmt: skip
 
 
-_LONGEST = 1 << 28
+_LONGEST = 1 << 24
 """Of one axis. Bytes bound all others, but not those of an array with an empty axis."""
 
 

@@ -39,7 +39,7 @@ def parquet(path: str) -> Iterator[Item]:
     library = _needed("pyarrow.parquet", "pyarrow", "a Parquet file", path)
     try:
         file = library.ParquetFile(path)
-    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+    except Exception as error:  # OSError, ArrowInvalid, ArrowNotImplementedError and more
         yield Unread(1, f"no Parquet ({error})".split("\n")[0])
         return
     where = 0
