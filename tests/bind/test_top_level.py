@@ -109,6 +109,8 @@ def test_nothing_at_the_top_level_runs(statements: str, folder: Path) -> None:
 @pytest.mark.parametrize("statements", STATEMENTS.values(), ids=STATEMENTS)
 def test_each_runs_as_a_script(statements: str, folder: Path) -> None:
     """The test above can fail: Python itself runs every one of these."""
+    if statements == STATEMENTS["annotation"] and sys.version_info >= (3, 14):
+        pytest.skip("Python 3.14 evaluates annotations when they are asked for (PEP 649)")
     source = written(folder, _case(statements))
     run = [sys.executable, "-B", "-W", "ignore", source.path]
     subprocess.run(run, check=False, capture_output=True, timeout=60)

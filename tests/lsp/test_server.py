@@ -19,6 +19,8 @@ from rlproof.lsp.checking import checked
 from rlproof.lsp.settings import Settings
 from tests.support.editor import Editor, applied, session, until
 
+# pygls 2.1 asks asyncio what Python 3.14 has in inspect
+pytestmark = pytest.mark.filterwarnings("ignore:'asyncio.iscoroutinefunction':DeprecationWarning")
 BROKEN, RIGHT = page("SUR004").planted, page("SUR004").healthy
 LINE = next(n for n, line in enumerate(BROKEN.split("\n")) if "# error: SUR004" in line)
 READ = page("KLD007").planted  # found by reading alone

@@ -198,6 +198,9 @@ def _text(name: str, raw: bytes) -> str:
     except SyntaxError as error:
         message = f"{error.msg}; save it as UTF-8 or fix the cookie"
         raise SourceError(f"{name}:{_cookie_line(raw)}: {message}") from None
+    except (UnicodeError, LookupError):  # Python 3.14 decodes the line of the cookie
+        message = f"not valid {_cookie(raw)} text; save it as UTF-8"
+        raise SourceError(f"{name}:{_cookie_line(raw)}: {message}") from None
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     try:
         text = raw.decode(encoding)
@@ -206,6 +209,12 @@ def _text(name: str, raw: bytes) -> str:
         line = _line_of(raw, error.start) if isinstance(error, UnicodeDecodeError) else 1
         raise SourceError(f"{name}:{line}: not valid {encoding} text; save it as UTF-8") from None
     return text
+
+
+def _cookie(raw: bytes) -> str:
+    """The encoding that the cookie names."""
+    named = re.search(rb"coding[:=][ \t]*([-\w.]+)", raw)
+    return named[1].decode("ascii", "replace") if named else "utf-8"
 
 
 def _cookie_line(raw: bytes) -> int:
