@@ -7,13 +7,15 @@ documented part of torch, so it is used only where it exists and has multiplied 
 `torch.backends.mkldnn.set_flags(False)` turns it off. On other processors nothing changes: there
 MKL is as good, or nothing was measured.
 
-Whether it is used depends on the processor and on shapes, never on a clock, so one machine gives
-the same bits every time. Shapes: M rows, K summed, N outputs.
+oneDNN compiles code for every shape that it meets, half a megabyte of it. So rows are taken in
+blocks of two sizes and MKL gets what is left over, and few shapes are ever met. Whether it is used
+depends on the processor and on shapes, never on a clock, so one machine gives the same bits every
+time. Shapes: M rows, K summed, N outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,22 +27,31 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-LEAST = 1 << 21
+LEAST = 1 << 20
 """Multiplications of a product, below which the call costs more than is gained."""
+BLOCKS = (256, 64)
+"""Rows that are multiplied at once."""
 SLICE = 4_000
-"""Rows of a large result that are made at once, so that temporaries stay small."""
+"""Outputs that are made at once, so that temporaries stay small."""
 
 
 def served(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> bool:
     """Whether oneDNN is to multiply x (…, K) and a weight (N, K)."""
     return (
         x.dtype is torch.float32
-        and x.device.type == "cpu"
-        and weight.dim() == 2
         and x.numel() * weight.shape[0] >= LEAST
-        and all(_plain(one) for one in (x, weight, bias) if one is not None)
+        and x.numel() >= BLOCKS[-1] * weight.shape[-1]
+        and weight.dim() == 2
+        and able(x, weight, bias)
+    )
+
+
+def able(*tensors: Tensor | None) -> bool:
+    """Whether oneDNN can take these, and is faster, sizes apart."""
+    return (
+        all(_plain(one) for one in tensors if one is not None)
         and faster()
-        and torch.backends.mkldnn.enabled
+        and bool(torch.backends.mkldnn.enabled)
         and not torch.is_autocast_enabled("cpu")
         and torch._C._functorch.peek_interpreter_stack() is None
     )
@@ -65,7 +76,7 @@ def faster() -> bool:
     exact_MN = x_MK.double() @ w_NK.double().t()
     try:
         with torch.no_grad():
-            found = [times(x_MK, w_NK), times(x_MK, w_NK.t().contiguous().t())]
+            found = [call(x_MK, w_NK), call(x_MK, w_NK.t().contiguous().t())]
     except (AttributeError, RuntimeError):  # another torch has no such operator, or another form
         return False
     return all(bool(((one - exact_MN).abs() < 1e-5).all()) for one in found)
@@ -79,12 +90,19 @@ def _processor() -> str:
         return ""
 
 
-def times(x: Tensor, weight_NK: Tensor, bias_N: Tensor | None = None) -> Tensor:
-    """x·Wᵀ + bias (…, N), without a gradient; for what is `served`."""
+def call(x_MK: Tensor, weight_NK: Tensor, bias_N: Tensor | None = None) -> Tensor:
+    """x·Wᵀ + bias by oneDNN alone, without a gradient."""
     if not (weight_NK.is_contiguous() or weight_NK.t().is_contiguous()):
         weight_NK = weight_NK.contiguous()  # with gaps between its rows it takes a slow way
-    made: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight_NK, bias_N, "none", [], "")
+    made: Tensor = torch.ops.mkldnn._linear_pointwise(x_MK, weight_NK, bias_N, "none", [], "")
     return made
+
+
+def times(x_MK: Tensor, weight_NK: Tensor, bias_N: Tensor | None = None) -> Tensor:
+    """x·Wᵀ + bias (M, N), without a gradient; for what is `served`."""
+    out_MN = x_MK.new_empty(len(x_MK), len(weight_NK))
+    times_into(out_MN, x_MK, weight_NK, bias_N)
+    return out_MN
 
 
 def times_into(
@@ -93,26 +111,46 @@ def times_into(
     """Writes x·Wᵀ + bias."""
     for at in range(0, len(weight_NK), SLICE):
         part = slice(at, at + SLICE)
-        out_MN[:, part] = times(x_MK, weight_NK[part], None if bias_N is None else bias_N[part])
-
-
-def outer(d_MN: Tensor, x_MK: Tensor) -> Tensor:
-    """dᵀ·x (N, K). The smaller factor is the one that is copied to be transposed."""
-    if d_MN.shape[1] > x_MK.shape[1]:
-        return times(x_MK.t(), d_MN.t()).t()
-    return times(d_MN.t(), x_MK.t())
+        bias = None if bias_N is None else bias_N[part]
+        for rows, quick in _blocks(len(x_MK)):
+            multiply = call if quick else functional.linear
+            out_MN[rows, part] = multiply(x_MK[rows], weight_NK[part], bias)
 
 
 def add_outer(total_NK: Tensor, d_MN: Tensor, x_MK: Tensor, first: bool) -> None:
     """Adds dᵀ·x to a sum; the first summand overwrites it."""
-    turned_KM = x_MK.t()
     for at in range(0, len(total_NK), SLICE):
         part = slice(at, at + SLICE)
-        found = times(d_MN[:, part].t(), turned_KM)
-        if first:
-            total_NK[part] = found
-        else:
-            total_NK[part].add_(found)
+        total, fresh = total_NK[part], first
+        for rows, quick in _blocks(len(x_MK)):
+            d_NM, x = d_MN[rows, part].t(), x_MK[rows]
+            if fresh:
+                total.copy_(call(d_NM, x.t()) if quick else d_NM @ x)
+            elif quick:
+                total.add_(call(d_NM, x.t()))
+            else:
+                total.addmm_(d_NM, x)
+            fresh = False
+
+
+def _outer(d_MN: Tensor, x_MK: Tensor) -> Tensor:
+    """dᵀ·x (N, K). The narrower factor is the one that is copied to be transposed."""
+    turned = d_MN.shape[1] > x_MK.shape[1]
+    first, second = (x_MK, d_MN) if turned else (d_MN, x_MK)
+    found = first.new_empty(first.shape[1], second.shape[1])
+    add_outer(found, first, second, True)
+    return found.t() if turned else found
+
+
+def _blocks(count: int) -> Iterator[tuple[slice, bool]]:
+    """Pieces of so many rows, and whether oneDNN takes them."""
+    at = 0
+    for size in BLOCKS:
+        while count - at >= size:
+            yield slice(at, at + size), True
+            at += size
+    if at < count:
+        yield slice(at, count), False
 
 
 class _Linear(Function):
@@ -132,7 +170,7 @@ class _Linear(Function):
         for_x, for_weight, for_bias = ctx.needs_input_grad
         return (
             times(d_MN, weight_NK.t()).view(*d.shape[:-1], -1) if for_x else None,
-            outer(d_MN, x_MK) if for_weight else None,
+            _outer(d_MN, x_MK) if for_weight else None,
             d_MN.sum(0) if for_bias else None,
         )
 
@@ -152,5 +190,5 @@ class FastLinears(TorchFunctionMode):
     ) -> Any:
         if func is functional.linear and not kwargs and served(*args):
             x, weight, bias = (*args, None)[:3]
-            return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+            return _Linear.apply(x, weight, bias)
         return func(*args, **(kwargs or {}))

@@ -126,7 +126,7 @@ class Matrix:
         self.started = True
         if not self._narrow:
             scaled_KH = h_KH * factor_K[:, None]
-            if products.served(d_KV, scaled_KH.t()):
+            if products.served(scaled_KH, self.weight):
                 products.add_outer(total_VH, d_KV, scaled_KH, first)
             elif first:
                 torch.mm(d_KV.t(), scaled_KH, out=total_VH)
