@@ -4,14 +4,15 @@ torch gives products of float32 to MKL, which leaves AVX-512 idle on AMD's proce
 GFLOP/s on one core of an EPYC, where oneDNN, which comes with torch as well, reaches 150 to 210 at
 the same precision. The operator is the one that torch's compiler calls for linear layers; it is no
 documented part of torch, so it is used only where it exists and has multiplied rightly once, and
-`torch.backends.mkldnn.set_flags(False)` turns it off. On other processors nothing changes: there
-MKL is as good, or nothing was measured.
+`torch.backends.mkldnn.enabled = False` turns it off. On other processors nothing changes: none was
+measured.
 
-oneDNN compiles code for every shape that it meets, half a megabyte of it. So rows are taken in
-blocks whose size has three leading bits and zeros (896 + 96 for 992): few sizes are ever met, and
-fewer than 64 rows are left to MKL. Whether it is used
-depends on the processor and on shapes, never on a clock, so one machine gives the same bits every
-time. Shapes: M rows, K summed, N outputs.
+oneDNN compiles code for every shape that it meets, half a megabyte of it. So it gets as many rows
+as the four leading bits of their number say (960 of 992), and MKL the rest: few shapes are ever
+met. Whether it is used depends on the processor and on shapes, never on a clock, so one machine
+gives the same bits every time.
+
+Shapes: M rows, K summed, N outputs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from torch.overrides import TorchFunctionMode
 LEAST = 1 << 20
 """Multiplications of a product, below which the call costs more than is gained."""
 FEWEST = 64
-"""Rows of a block."""
+"""Rows that oneDNN is called for."""
 SLICE = 4_000
 """Outputs that are made at once, so that temporaries stay small."""
 
@@ -144,15 +145,13 @@ def _outer(d_MN: Tensor, x_MK: Tensor) -> Tensor:
 
 
 def _blocks(count: int) -> Iterator[tuple[slice, bool]]:
-    """Pieces of so many rows, and whether oneDNN takes them."""
-    at = 0
-    while (left := count - at) >= FEWEST:
-        zeros = left.bit_length() - 3
-        size = left >> zeros << zeros
-        yield slice(at, at + size), True
-        at += size
-    if at < count:
-        yield slice(at, count), False
+    """One or two pieces of so many rows, and whether oneDNN takes them."""
+    zeros = max(count.bit_length() - 4, 0)
+    whole = count >> zeros << zeros if count >= FEWEST else 0
+    if whole:
+        yield slice(0, whole), True
+    if whole < count:
+        yield slice(whole, count), False
 
 
 class _Linear(Function):

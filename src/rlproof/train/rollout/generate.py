@@ -108,9 +108,8 @@ class _Sampler:
     def run(self) -> RolloutBatch:
         """Samples until every row has ended."""
         logits_RV, cache = self._read_prompts()
-        rows, width = self.tokens_BT.shape
-        start = self.prompts_BS.shape[1]
-        self.lean = lean_decoder(self.forward.inner, cache, rows, start + width)
+        start, width = self.prompts_BS.shape[1], self.tokens_BT.shape[1]
+        self.lean = lean_decoder(self.forward.inner, cache, start + width)
         attention_RT = torch.cat([self.prompt_mask_BS, torch.ones_like(self.tokens_BT)], dim=1)
         padded = bool((self.prompt_mask_BS == 0).any())
         position_R = self.prompt_mask_BS.sum(1)

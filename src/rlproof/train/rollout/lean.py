@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from rlproof.train import products
 from rlproof.train.rollout.cache import RoomyLayer
 
 FAMILIES = ("llama", "qwen2", "qwen3")
@@ -28,8 +27,6 @@ ROPE = ("default", "linear", "llama3", "yarn")
 JOINED = 1 << 24
 """Numbers of all layers, above which nothing is joined: the copies would cost memory, and what
 surrounds the products is little then."""
-ROWS = 16
-"""oneDNN multiplies multiples of so many rows only: it compiles code for every number of them."""
 TOLERANCE = 1e-4
 """Largest difference of a log-prob (nats) at which the two forwards are said to agree."""
 
@@ -41,11 +38,11 @@ class LeanDecoder:
     update, needs another.
     """
 
-    def __init__(self, body: Any, head: Any, rows: int, length: int) -> None:
+    def __init__(self, body: Any, head: Any, length: int) -> None:
         join = _joinable(body.layers)
         self._embed, self._norm = body.embed_tokens, _norm(body.norm)
-        self._head = _together([head], rows, False)
-        self._blocks = [_Block(layer, rows, join) for layer in body.layers]
+        self._head = _together([head], False)
+        self._blocks = [_Block(layer, join) for layer in body.layers]
         slots_1N = torch.arange(length, device=body.norm.weight.device)[None]
         cos_1ND, sin_1ND = body.rotary_emb(body.norm.weight, slots_1N)
         half = sin_1ND.shape[-1] // 2
@@ -79,7 +76,7 @@ class LeanDecoder:
 class _Block:
     """One layer, its matrices of equal inputs as one."""
 
-    def __init__(self, layer: Any, rows: int, join: bool) -> None:
+    def __init__(self, layer: Any, join: bool) -> None:
         attention, mlp = layer.self_attn, layer.mlp
         self.width, self.scale = attention.head_dim, attention.scaling
         self.queries = attention.config.num_attention_heads
@@ -91,10 +88,10 @@ class _Block:
         self.norms = None
         if hasattr(attention, "q_norm"):
             self.norms = _norm(attention.q_norm), _norm(attention.k_norm)
-        self.qkv = _together([attention.q_proj, attention.k_proj, attention.v_proj], rows, join)
-        self.out = _together([attention.o_proj], rows, join)
-        self.gate_up = _together([mlp.gate_proj, mlp.up_proj], rows, join)
-        self.down = _together([mlp.down_proj], rows, join)
+        self.qkv = _together([attention.q_proj, attention.k_proj, attention.v_proj], join)
+        self.out = _together([attention.o_proj], join)
+        self.gate_up = _together([mlp.gate_proj, mlp.up_proj], join)
+        self.down = _together([mlp.down_proj], join)
 
     def attend(
         self, state_RH: Tensor, cos_R1D: Tensor, sin_R1D: Tensor, bias: Tensor | None, kept: Any
@@ -128,15 +125,15 @@ def _joinable(layers: Any) -> bool:
     return bool(sum(p.numel() for p in layers.parameters()) <= JOINED)
 
 
-def _together(modules: list[Any], rows: int, join: bool) -> Callable[[Tensor], Tensor]:
+def _together(modules: list[Any], join: bool) -> Callable[[Tensor], Tensor]:
     """The outputs of linear layers, side by side."""
     plain = [_plain(module) for module in modules]
     biases = [module.bias for module, is_plain in zip(modules, plain, strict=True) if is_plain]
     if all(plain) and join and len(modules) > 1 and len({b is None for b in biases}) == 1:
         bias = None if biases[0] is None else torch.cat(biases)
-        return _product(torch.cat([module.weight for module in modules]), bias, rows)
+        return _product(torch.cat([module.weight for module in modules]), bias)
     each = [
-        _product(module.weight.detach(), module.bias, rows) if is_plain else module
+        _product(module.weight.detach(), module.bias) if is_plain else module
         for module, is_plain in zip(modules, plain, strict=True)
     ]
     return each[0] if len(each) == 1 else lambda x: torch.cat([one(x) for one in each], dim=1)
@@ -151,24 +148,19 @@ def _plain(module: Any) -> bool:
     )
 
 
-def _product(weight: Tensor, bias: Tensor | None, rows: int) -> Callable[[Tensor], Tensor]:
+def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
     turned = weight.t()
-
-    def plain(x: Tensor) -> Tensor:
-        return torch.mm(x, turned) if bias is None else torch.addmm(bias, x, turned)
-
-    if rows * weight.numel() < products.LEAST or not products.able(weight, bias):
-        return plain
-    return lambda x: plain(x) if len(x) % ROWS else products.call(x, weight, bias)
+    if bias is None:
+        return lambda x: torch.mm(x, turned)
+    return lambda x: torch.addmm(bias, x, turned)
 
 
-def lean_decoder(model: Any, cache: Any, rows: int, length: int) -> LeanDecoder | None:
+def lean_decoder(model: Any, cache: Any, length: int) -> LeanDecoder | None:
     """A decoder for this model, or None where the model's own forward is to be used.
 
     Args:
         model: of transformers.
         cache: the one it will be called with.
-        rows: how many there are at first.
         length: above every position.
     """
     config = model.config
@@ -187,7 +179,7 @@ def lean_decoder(model: Any, cache: Any, rows: int, length: int) -> LeanDecoder 
         return None
     if any(p.dtype not in (torch.float32, torch.float64) for p in model.parameters()):
         return None
-    return None if _touched(model, body) else LeanDecoder(body, model.lm_head, rows, length)
+    return None if _touched(model, body) else LeanDecoder(body, model.lm_head, length)
 
 
 def _touched(model: Any, body: Any) -> bool:
