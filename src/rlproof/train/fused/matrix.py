@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rlproof.train import products
 from rlproof.train.fused.chunk import probabilities, underflown
 
 
@@ -72,6 +73,9 @@ class Matrix:
             if self.bias is not None:
                 z_CV.add_(self.bias)
             z_CV.mul_(scale)
+        elif products.served(h_CH, self.weight, self.bias):
+            bias_V = None if self.bias is None else self.bias * scale
+            products.times_into(z_CV, h_CH * scale, self.weight, bias_V)
         elif self.bias is None:
             torch.addmm(z_CV, h_CH, self.weight.t(), beta=0, alpha=scale, out=z_CV)
         else:
@@ -104,7 +108,10 @@ class Matrix:
     def hidden_gradient(self, d_KV: Tensor, factor_K: Tensor) -> Tensor:
         """∂L/∂h (K, H) of rows D = factor·d."""
         wide = self.buffer.dtype
-        product_KH = torch.mm(d_KV.to(self.weight.dtype), self.weight).to(wide)
+        if products.served(d_KV, self.weight.t()):
+            product_KH = products.times(d_KV, self.weight.t())
+        else:
+            product_KH = torch.mm(d_KV.to(self.weight.dtype), self.weight).to(wide)
         return product_KH.mul_((factor_K / self.temperature)[:, None])
 
     def add_gradients(self, d_KV: Tensor, h_KH: Tensor, factor_K: Tensor) -> None:
@@ -119,7 +126,9 @@ class Matrix:
         self.started = True
         if not self._narrow:
             scaled_KH = h_KH * factor_K[:, None]
-            if first:
+            if products.served(scaled_KH, self.weight):
+                products.add_outer(total_VH, d_KV, scaled_KH, first)
+            elif first:
                 torch.mm(d_KV.t(), scaled_KH, out=total_VH)
             else:
                 total_VH.addmm_(d_KV.t(), scaled_KH)

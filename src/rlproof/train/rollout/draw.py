@@ -1,8 +1,9 @@
 """From logits to a token and its log-prob.
 
-Drawn by the inverse of the distribution function in two levels: a block of the vocabulary, then a
-token in it. `torch.multinomial` costs twenty times more on a CPU at 32,000 tokens, and a single
-float32 cumulative sum would lose the tokens whose probability is below its rounding.
+Drawn by the inverse of the distribution function, of a large vocabulary in two levels: a block of
+it, then a token in the block. `torch.multinomial` costs twenty times more on a CPU at 32,000
+tokens, and a single float32 cumulative sum would lose the tokens whose probability is below its
+rounding.
 Shapes: B rows, V vocabulary, K blocks, W tokens of a block.
 """
 
@@ -15,6 +16,8 @@ from rlproof.train.sampling import Sampling
 
 BLOCK = 128
 """Tokens of a block."""
+SMALL = 2_000
+"""Tokens of a vocabulary up to which one cumulative sum in float64 is faster than two levels."""
 _BELOW_ONE = 1 - 1e-12
 """So that a share of a sum stays below the sum in float64."""
 
@@ -58,6 +61,8 @@ def probabilities(logits_BV: Tensor, sampling: Sampling) -> Tensor:
 def inverse_cdf(probs_BV: Tensor, uniforms_B: Tensor) -> Tensor:
     """The token (B,) at which the distribution function passes u·Σp. Never one with p = 0."""
     rows, vocabulary = probs_BV.shape
+    if vocabulary <= SMALL:
+        return _found(probs_BV.cumsum(1, dtype=torch.float64), uniforms_B[:, None])[:, 0]
     blocks_BK = _block_sums(probs_BV).double()
     passed_BK = blocks_BK.cumsum(1)
     target_B1 = uniforms_B[:, None].clamp(max=_BELOW_ONE) * passed_BK[:, -1:]
@@ -70,9 +75,15 @@ def inverse_cdf(probs_BV: Tensor, uniforms_B: Tensor) -> Tensor:
     inside_BW = probs_BV.gather(1, slot_BW.clamp(max=vocabulary - 1)).double()
     inside_BW = inside_BW * (slot_BW < vocabulary)
     passed_BW = inside_BW.cumsum(1)
-    target_B1 = share_B1.clamp(0, _BELOW_ONE) * passed_BW[:, -1:]
-    within_B1 = torch.searchsorted(passed_BW, target_B1, right=True).clamp(max=BLOCK - 1)
+    within_B1 = _found(passed_BW, share_B1)
     return (block_B1 * BLOCK + within_B1).clamp(max=vocabulary - 1).view(rows)
+
+
+def _found(passed_BW: Tensor, share_B1: Tensor) -> Tensor:
+    """Where cumulative sums pass this share of the last one (B, 1)."""
+    target_B1 = share_B1.clamp(0, _BELOW_ONE) * passed_BW[:, -1:]
+    place_B1 = torch.searchsorted(passed_BW, target_B1, right=True)
+    return place_B1.clamp(max=passed_BW.shape[1] - 1)
 
 
 def _block_sums(probs_BV: Tensor) -> Tensor:

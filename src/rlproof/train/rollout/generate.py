@@ -96,36 +96,35 @@ class _Sampler:
         uniforms_BT = torch.rand(
             rows, width, generator=generator, device=generator.device, dtype=torch.float64
         )
-        self.uniforms_BT = uniforms_BT.to(device)
+        self.uniforms_RT = uniforms_BT.to(device)
         self.most_B = torch.tensor(most, device=device)
+        self.shortest = min(most)
         self.eos = torch.tensor(list(eos), dtype=torch.int64, device=device)
         self.tokens_BT = torch.full((rows, width), pad, dtype=torch.int64, device=device)
         self.logps_BT = torch.zeros(rows, width, device=device)
-        self.lengths_B = self.most_B.clone()
-        self.finished_B = torch.zeros(rows, dtype=torch.bool, device=device)
         self.rows_R = torch.arange(rows, device=device)
         self.alive_R = torch.ones(rows, dtype=torch.bool, device=device)
 
     def run(self) -> RolloutBatch:
         """Samples until every row has ended."""
         logits_RV, cache = self._read_prompts()
-        self.lean = lean_decoder(self.forward.inner, cache)
+        start, width = self.prompts_BS.shape[1], self.tokens_BT.shape[1]
+        self.lean = lean_decoder(self.forward.inner, cache, start + width)
         attention_RT = torch.cat([self.prompt_mask_BS, torch.ones_like(self.tokens_BT)], dim=1)
         padded = bool((self.prompt_mask_BS == 0).any())
         position_R = self.prompt_mask_BS.sum(1)
-        for step in range(self.tokens_BT.shape[1]):
+        for step in range(width):
             token_R = self._choose(logits_RV, step)
             computed, alive = len(self.rows_R), int(self.alive_R.sum())
-            if not alive:
+            if not alive or step + 1 == width:
                 break
             if computed - alive >= DROP_AT * computed:
                 left_R = self.alive_R.nonzero()[:, 0]
                 cache.reorder_cache(left_R)
                 attention_RT, position_R = attention_RT[left_R], position_R[left_R]
                 token_R, self.rows_R = token_R[left_R], self.rows_R[left_R]
-                self.alive_R = self.alive_R[left_R]
-            seen = self.prompts_BS.shape[1] + step + 1
-            mask = attention_RT[:, :seen] if padded else None
+                self.uniforms_RT, self.alive_R = self.uniforms_RT[left_R], self.alive_R[left_R]
+            mask = attention_RT[:, : start + step + 1] if padded else None
             logits_RV = self._read_token(token_R, mask, position_R + step, cache)
         return self._batch()
 
@@ -180,32 +179,43 @@ class _Sampler:
         return logits_UV[index_B], cache
 
     def _choose(self, logits_RV: Tensor, step: int) -> Tensor:
-        """The tokens (R,), written down for the rows that had not ended."""
-        rows_R = self.rows_R
-        token_R, logp_R = draw(logits_RV, self.uniforms_BT[rows_R, step], self.sampling)
-        if bool((logp_R.isnan() & self.alive_R).any()):
-            row = int(rows_R[logp_R.isnan() & self.alive_R][0])
-            raise RolloutError(
-                f"the model's logits for row {row} at token {step} are not numbers (NaN); expected "
-                "finite ones: have the weights diverged? Go back to an earlier checkpoint"
-            )
-        token_R = torch.where(self.alive_R, token_R, self.pad)
-        self.tokens_BT[rows_R, step] = token_R
-        self.logps_BT[rows_R, step] = torch.where(self.alive_R, logp_R, 0.0)
-        ended_R = torch.isin(token_R, self.eos) & self.alive_R
-        self.finished_B[rows_R] |= ended_R
-        self.lengths_B[rows_R] = torch.where(ended_R, step + 1, self.lengths_B[rows_R])
-        self.alive_R = self.alive_R & ~ended_R & (step + 1 < self.most_B[rows_R])
+        """The tokens (R,), written down; what a row has after its end is taken out in `_batch`."""
+        token_R, logp_R = draw(logits_RV, self.uniforms_RT[:, step], self.sampling)
+        rows = slice(None) if len(token_R) == len(self.tokens_BT) else self.rows_R
+        self.tokens_BT[rows, step], self.logps_BT[rows, step] = token_R, logp_R
+        self.alive_R = self.alive_R & ~self._ends(token_R)
+        if step + 1 >= self.shortest:
+            self.alive_R &= step + 1 < self.most_B[self.rows_R]
         return token_R
 
+    def _ends(self, tokens: Tensor) -> Tensor:
+        return tokens == self.eos if len(self.eos) == 1 else torch.isin(tokens, self.eos)
+
     def _batch(self) -> RolloutBatch:
-        width = int(self.lengths_B.max())
-        slots_T = torch.arange(width, device=self.forward.device)
-        attend_BT = (slots_T < self.lengths_B[:, None]).long()
+        slots_T = torch.arange(self.tokens_BT.shape[1], device=self.forward.device)
+        ends_BT = self._ends(self.tokens_BT) & (slots_T < self.most_B[:, None])
+        finished_B = ends_BT.any(1)
+        lengths_B = torch.where(finished_B, ends_BT.int().argmax(1) + 1, self.most_B)
+        width = int(lengths_B.max())
+        attend_BT = slots_T[:width] < lengths_B[:, None]
+        self._check_numbers(attend_BT)
+        tokens_BT = torch.where(attend_BT, self.tokens_BT[:, :width], self.pad)
+        logps_BT = torch.where(attend_BT, self.logps_BT[:, :width], 0.0)
         return RolloutBatch(
-            self.prompts_BS, self.prompt_mask_BS, self.tokens_BT[:, :width].contiguous(),
-            attend_BT.clone(), attend_BT, self.logps_BT[:, :width].contiguous(), self.finished_B,
+            self.prompts_BS, self.prompt_mask_BS, tokens_BT, attend_BT.long(), attend_BT.long(),
+            logps_BT, finished_B,
         )  # fmt: skip
+
+    def _check_numbers(self, attend_BT: Tensor) -> None:
+        bad_BT = self.logps_BT[:, : attend_BT.shape[1]].isnan() & attend_BT
+        if not bool(bad_BT.any()):
+            return
+        step = int(bad_BT.any(0).int().argmax())
+        row = int(bad_BT[:, step].int().argmax())
+        raise RolloutError(
+            f"the model's logits for row {row} at token {step} are not numbers (NaN); expected "
+            "finite ones: have the weights diverged? Go back to an earlier checkpoint"
+        )
 
 
 def _forget_token(cache: Any) -> None:
