@@ -49,20 +49,15 @@ def _slices(passes: Passes, micro: Loop) -> Iterator[tuple[Frame, ast.expr, ast.
     """The bounds of rows, in the first dimension, that are taken inside of a loop."""
     for step in passes.trace.steps:
         for node in step.walk() if step.inside(micro) else ():
-            match node:
+            cut = node.slice if isinstance(node, ast.Subscript) else node
+            if isinstance(cut, ast.Tuple) and isinstance(node, ast.Subscript):
+                cut = cut.elts[0]
+            match cut:
                 case ast.Call(func=ast.Name(id="slice"), args=[low, high]):
                     yield step.frame, low, high
-                case (
-                    ast.Subscript(
-                        slice=ast.Slice(lower=ast.expr() as low, upper=ast.expr() as high)
-                    )
-                    | ast.Subscript(
-                        slice=ast.Tuple(
-                            elts=[ast.Slice(lower=ast.expr() as low, upper=ast.expr() as high), *_]
-                        )
-                    )
-                ):
-                    yield step.frame, low, high
+                case ast.Slice(lower=ast.expr() as low, upper=ast.expr() as high):
+                    if isinstance(node, ast.Subscript):
+                        yield step.frame, low, high
 
 
 def _width(
@@ -98,8 +93,8 @@ def _expand(values: Values, passes: Passes, frame: Frame, node: ast.expr, depth:
         case ast.Name():
             key = frame.key(node)
             written = passes.assigned.of(key) if key else []
-            if len(written) == 1 and isinstance(written[0][1], ast.BinOp):
-                step, value = written[0]
+            step, value = written[0] if len(written) == 1 else (None, None)
+            if step is not None and isinstance(value, ast.BinOp):
                 return _expand(values, passes, step.frame, value, depth + 1)
             return {(node.id,): 1.0}
         case ast.Attribute():
