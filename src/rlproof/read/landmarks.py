@@ -44,6 +44,7 @@ def loss_landmarks(target: Target) -> dict[str, Place]:
     spots.setdefault("penalty", spots["divergence"])
     spots.setdefault("old_penalty", spots["divergence"])
     spots.setdefault("width", spots["reduce"])
+    spots.setdefault("in_reward", spots["divergence"])
     return spots
 
 
@@ -72,6 +73,7 @@ class _LossAnatomy:
             "penalty": self._penalty(),
             "old_penalty": self._last_meeting(Slot.NEW, Slot.OLD),
             "width": self._width(),
+            "in_reward": self._in_reward(),
         }
 
     def _of(self, node: ast.AST | None) -> ast.stmt | None:
@@ -182,6 +184,16 @@ class _LossAnatomy:
             if isinstance(node, ast.Call) and called(node) in _REDUCERS:
                 taint = self.flow.taints[node]
                 if Slot.REF in taint and Slot.ADVANTAGES not in taint:
+                    return self._of(node)
+        return None
+
+    def _in_reward(self) -> ast.stmt | None:
+        """Where something of the policies alone is taken off what holds the advantages."""
+        for node in self.flow.order:
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                left, right = self.flow.taints[node.left], self.flow.taints[node.right]
+                alone = Slot.NEW in right and Slot.ADVANTAGES not in right
+                if Slot.ADVANTAGES in left and alone:
                     return self._of(node)
         return None
 

@@ -131,7 +131,7 @@ def _kept(before: Point, after: Point, codes: set[str], trains: bool) -> bool:
     if codes & _ANY:
         return True
     moves: set[str] = set().union(*(MOVES.get(code, set()) for code in codes))
-    plants = [p for code in codes if (p := catalogue()[code].plant)]
+    plants = [plant for code in codes for plant in catalogue()[code].plants]
     for plant in plants:
         moves.add(plant.axis)
     return all(

@@ -84,6 +84,13 @@ _DIVERGENCES: Forms = {
     "absolute": rf"d = \left| {_K1} \right|",
     "k3-swapped": r"d = \frac{\new}{\reference} - \log\frac{\new}{\reference} - 1",
     "k3-stopped": rf"d = \sg\left({_K3}\right)",
+    "k1-stopped": rf"d = \sg\left({_K1}\right)",
+    "k2-stopped": rf"d = \sg\left({_K2}\right)",
+    "absolute-stopped": rf"d = \sg\left(\left| {_K1} \right|\right)",
+    "k2-in-reward": rf"d = \sg\left({_K2}\right) \log\new",
+    "k2-in-reward-ratio": rf"d = \sg\left({_K2}\right) \frac{{\new}}{{\sg(\new)}}",
+    "k3-in-reward": rf"d = \sg\left({_K3}\right) \log\new",
+    "k3-in-reward-ratio": rf"d = \sg\left({_K3}\right) \frac{{\new}}{{\sg(\new)}}",
 }
 _GRADIENTS: Forms = {
     "naive": r"d = {}",
