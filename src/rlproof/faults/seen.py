@@ -99,6 +99,8 @@ class MetricSeen:
     run: Callable[[Rows, Rows, list[list[int]], float | None], float]
     bounds: frozenset[str] = frozenset()
     """Which of the lower and the upper clip range it takes apart from the other."""
+    complete: bool = False
+    """Whether it was given everything that it takes, options included."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
 from rlproof.read.anatomy import mutation, random_draw
-from rlproof.read.landmarks import definition, place
+from rlproof.read.landmarks import clipping, definition, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
 from rlproof.read.tokens import gauge_landmarks, shaping_landmarks
@@ -314,9 +314,11 @@ class _Check:
             for p in target.parameters
             if p.slot
         )
-        where = {"function": definition(target)}
+        where = {"function": definition(target), "clip": clipping(target)}
         bounds = {str(p.slot) for p in target.parameters if p.slot in _BOUNDS}
-        return MetricSeen(target.name, slots, where, function.run, frozenset(bounds))
+        known = (Slot.NEW, Slot.OLD, Slot.MASK, Slot.CLIP, *_BOUNDS)
+        complete = all(p.slot in known for p in target.parameters)
+        return MetricSeen(target.name, slots, where, function.run, frozenset(bounds), complete)
 
     def _shaping(self, target: Target) -> ShapingSeen:
         function = ShapingImplementation(self.script, target, self.sandbox)

@@ -35,8 +35,9 @@ from rlproof.judge.readings import (
 from rlproof.probe.extraction import STEEP, TEMPERATURE, cliff, padded, steps, whole
 from rlproof.read.anatomy import declares_unused
 from rlproof.read.extraction import names_log_probs, pads_left
+from rlproof.read.gradients import trains_a_loss
 from rlproof.read.names import Slot
-from rlproof.read.tokens import extraction_landmarks, trains_a_loss
+from rlproof.read.tokens import extraction_landmarks
 
 _SPLITS = (Slot.START, Slot.KEEP, Slot.PROMPT_TOKENS, Slot.COMPLETION_TOKENS, Slot.COMPLETION_MASK)
 _FIXED_SPLITS = (Slot.KEEP, Slot.PROMPT_TOKENS, Slot.COMPLETION_TOKENS)

@@ -34,6 +34,15 @@ def definition(target: Target) -> Place:
     return Place(target.name, node.lineno, node.lineno, start, start + len(f"def {node.name}"))
 
 
+def clipping(target: Target) -> Place:
+    """The first statement that clips anything; the `def` line without one."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.AnnAssign):
+            if any(isinstance(n, ast.Call) and called(n) in CLIPPERS for n in ast.walk(node)):
+                return place(target.name, node)
+    return definition(target)
+
+
 def loss_landmarks(target: Target) -> dict[str, Place]:
     """Landmarks of a loss: ratio, surrogate, sign, divergence, slots, reduce, clip, beta."""
     found = _LossAnatomy(target).landmarks()
