@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from rlproof.faults.model import Sighting
 from rlproof.judge.findings import Skipped
 from rlproof.judge.source_data import (
+    class_temperature,
     masks,
     orders,
     scoring_temperature,
@@ -62,7 +63,7 @@ def judge(script: Script, recorded: frozenset[str] = frozenset()) -> SourceLoops
     loops = [loop for loop in loops if loop.trace.complete]
     said += [s for loop in loops for ask in _OF_A_LOOP for s in ask(script, read, loop)]
     if not read.loops:
-        said += trainer_sampling(script, read)
+        said += [*trainer_sampling(script, read), *class_temperature(script, read)]
     told = {(s.code, s.sighting.place): s for s in said if isinstance(s, Told)}
     skipped = {(s.check, s.reason): s for s in said if isinstance(s, Skipped)}
     return SourceLoops(

@@ -50,6 +50,24 @@ def of_steps(passes: Passes, values: Values) -> list[Sampling]:
     return saying if elsewhere else found  # what a generate takes is then made elsewhere
 
 
+def of_classes(tree: ast.Module, values: Values) -> list[tuple[ast.ClassDef, Sampling]]:
+    """The `generate` calls of every class, evaluation left out."""
+    return [
+        (owner, _settings(node, f"{owner.name}.{method.name}", _keywords(node), values, False))
+        for owner in ast.walk(tree)
+        if isinstance(owner, ast.ClassDef)
+        for method in owner.body
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not is_evaluation(method.name)
+        for node in ast.walk(method)
+        if isinstance(node, ast.Call) and called(node) == "generate" and _is_sampling(node)
+    ]
+
+
+def _keywords(call: ast.Call) -> dict[str, ast.expr]:
+    return {k.arg: k.value for k in call.keywords if k.arg}
+
+
 def of_trainers(tree: ast.Module, values: Values) -> list[Sampling]:
     """The settings of TRL's trainer, wherever in the file."""
     return [
