@@ -20,6 +20,7 @@ from rlproof.bind.extraction import ExtractionImplementation
 from rlproof.bind.model import Texts
 from rlproof.faults.model import Evidence, rounded
 from rlproof.faults.seen import ExtractionSeen, Rows, ScriptError
+from rlproof.judge.heat import constant_heat
 from rlproof.judge.readings import (
     CLOSE,
     LOW,
@@ -71,7 +72,7 @@ def judge(function: ExtractionImplementation) -> ExtractionSeen | None:
     texts = whole()
     fit = identify(function, texts)
     if fit is None:
-        return None
+        return _of_constant_heat(function, texts)
     case = _Case(function, fit)
     problems = dict(case.problems())
     target = function.target
@@ -82,6 +83,28 @@ def judge(function: ExtractionImplementation) -> ExtractionSeen | None:
         point=case.point,
         proofs=problems,
         facts={"trains": trains_a_loss(function.script, target)},
+    )
+
+
+def _of_constant_heat(function: ExtractionImplementation, texts: Texts) -> ExtractionSeen | None:
+    found, parameter = constant_heat(function, texts), function.target.parameter(Slot.TEMPERATURE)
+    if found is None or parameter is None or declares_unused(function.target, {parameter.name}):
+        return None
+    heat, reading = found
+    hot = steps().but(temperature=TEMPERATURE if abs(heat - TEMPERATURE) > LOW else 1.0)
+    total = len(hot.ids()[0])
+    moved = replace(reading, last=total - (len(texts.ids()[0]) - reading.last))
+    if reading.first > 1:
+        moved = replace(moved, first=reading.first + hot.before - texts.before)
+    got, right = moved.rows(hot.but(temperature=heat))[0], moved.rows(hot)[0]
+    asked = _asked(hot, function.manner.one_row, "token")
+    target = function.target
+    return ExtractionSeen(
+        function=target.name,
+        slots=frozenset(map(str, function.slots)),
+        where=extraction_landmarks(function.script.source.tree, target),
+        point={"log_probs": "log-softmax", "temperature": f"always {heat:g}"},
+        proofs={"temperature constant": Evidence(asked, _shown(got), _shown(right))},
     )
 
 

@@ -62,9 +62,14 @@ def _first_logits(site: Site, but: ast.expr) -> list[ast.expr]:
 
 
 def heat_once(site: Site) -> Iterator[Edit]:
-    """`logits * temperature` to `logits / temperature`; one of two divisions taken out."""
+    """`logits * temperature` to `logits / temperature`; one of two divisions taken out.
+
+    `logits / 0.7` is divided by the temperature instead.
+    """
     heat = site.name_of(Slot.TEMPERATURE)
     for node in site.near(ast.BinOp):
+        if heat and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Constant):
+            yield Edit(HEATED, (site.put(node.right, heat),))
         if heat is None or site.source(node.right) != heat:
             continue
         if isinstance(node.op, ast.Mult) and (change := site.operator(node, "*", "/")):
