@@ -63,7 +63,7 @@ def _truncated(sampling: Sampling, cuts: dict[str, float], scorer: ast.AST | Non
         f"completions are sampled with {shown}, and {whose} are those of the full distribution: "
         "they are not the probabilities that the tokens were drawn with",
         f"sampled with {shown}",
-        "top_p = 1, top_k off, repetition_penalty = 1",
+        "the full distribution: no cut, no penalty, no forced length",
         *others,
     )
 

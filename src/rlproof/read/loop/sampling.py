@@ -12,7 +12,11 @@ from rlproof.read.loop.trace import Frame, Step
 from rlproof.read.loop.values import Fixed, Values
 from rlproof.read.names import words
 
-SETTINGS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "do_sample")
+SETTINGS = (
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "do_sample", "typical_p",
+    "epsilon_cutoff", "eta_cutoff", "no_repeat_ngram_size", "min_new_tokens", "min_length",
+    "min_tokens", "presence_penalty", "frequency_penalty",
+)  # fmt: skip
 _MAKERS = {"SamplingParams", "GenerationConfig"}
 _OTHERS = {"judge", "reward", "teacher", "ref", "reference", "rm", "verifier", "grader", "critic"}
 _TRAINERS = {"GRPOConfig"}
@@ -144,6 +148,15 @@ def truncations(sampling: Sampling) -> dict[str, float]:
             "top_k": x > 0,
             "min_p": 0 < x < 1,
             "repetition_penalty": x not in (0, 1),
+            "typical_p": 0 < x < 1,
+            "epsilon_cutoff": 0 < x < 1,
+            "eta_cutoff": 0 < x < 1,
+            "no_repeat_ngram_size": x > 0,
+            "min_new_tokens": x > 1,  # one token at least is the prompt's end, not a length
+            "min_length": x > 1,
+            "min_tokens": x > 1,
+            "presence_penalty": x != 0,
+            "frequency_penalty": x != 0,
         }
         if cuts.get(name):
             found[name] = x

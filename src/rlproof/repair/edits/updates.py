@@ -12,7 +12,8 @@ from rlproof.repair.edits.training import is_step
 
 _OPTIMIZERS = {"Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adafactor", "LBFGS", "NAdam"}
 _CUTS = {"top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff",
-         "repetition_penalty"}  # fmt: skip
+         "repetition_penalty", "no_repeat_ngram_size", "min_new_tokens", "min_length",
+         "min_tokens", "presence_penalty", "frequency_penalty"}  # fmt: skip
 KEPT = "keep the updated parameters"
 
 
