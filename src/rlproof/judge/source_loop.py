@@ -20,6 +20,7 @@ from rlproof.judge.source_data import (
     trainer_sampling,
     truncation,
 )
+from rlproof.judge.source_frozen import frozen
 from rlproof.judge.source_policies import old_log_probs, references, stale_copies
 from rlproof.judge.source_said import Said, Told
 from rlproof.judge.source_updates import accumulation, clearing, directions
@@ -32,6 +33,7 @@ _OF_A_LOOP: tuple[Callable[[Script, FileRead, LoopRead], Iterator[Said]], ...] =
     references,
     clearing,
     directions,
+    frozen,
     accumulation,
     truncation,
     scoring_temperature,
