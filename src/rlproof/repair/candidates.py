@@ -51,7 +51,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "ADV012": (grouping.along_members,),
     "ADV015": (scale.reward_minus_baseline,),
     "ADV017": (scale.one_convention,),
-    "AGG004": (denominators.by_budget, denominators.by_tokens),
+    "AGG004": (denominators.by_budget, denominators.by_tokens, denominators.summed_first),
     "AGG005": (denominators.guarded,),
     "AGG006": (denominators.token_mean, denominators.constant),
     "KLD001": (divergence.added,),

@@ -112,6 +112,7 @@ _AGGREGATIONS: Forms = {
     "prompt-mean": r"w_{i,t} = \frac{1}{P \sum_{j \in p(i)} L_j}",
     "sequence-sum": r"w_{i,t} = \frac{1}{B}",
     "sum": r"w_{i,t} = 1",
+    "length-and-width": r"w_{i,t} = \frac{1}{B\, T\, L_i}",
     "constant-per-sequence": r"w_{i,t} = \frac{1}{B\, C}",
     "constant": r"w_{i,t} = \frac{1}{C}",
     "per-token": r"w_{i,t} = 1 \text{ (not reduced)}",

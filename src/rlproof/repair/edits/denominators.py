@@ -82,6 +82,18 @@ def constant(site: Site) -> Iterator[Edit]:
                 yield Edit("divide by the constant that is given", (site.put(node.right, text),))
 
 
+def summed_first(site: Site) -> Iterator[Edit]:
+    """`(x * mask / n).mean()` to `(x * mask / n).sum(1).mean()`: rows are added up."""
+    word, _ = site.axis
+    for node in site.near(ast.Call):
+        if called(node) == "mean" and not node.args and isinstance(node.func, ast.Attribute):
+            stop = site.span(node.func.value)[1]
+            while site.text[stop] == ")":  # brackets around what is averaged
+                stop += 1
+            change = Change(stop, stop, f".sum({word}=1)")
+            yield Edit("add up the terms of each row", (change,))
+
+
 def token_mean(site: Site) -> Iterator[Edit]:
     """`(x.sum(1) / n).mean()` to `x.sum() / n_all`: every token of the batch weighs the same."""
     for node in site.nodes(ast.Call):
