@@ -97,7 +97,5 @@ FAULT = Fault(
     remedy="subtract beta * (new - ref), that is k1, from the reward",
     views="CS",
     detect=detect,
-    more=tuple(
-        Plant("divergence", value, value[:2], formula) for value, formula in _FORMS.items()
-    ),
+    more=tuple(Plant("divergence", value, value[:2], formula) for value, formula in _FORMS.items()),
 )

@@ -43,6 +43,7 @@ from rlproof.judge import (
     loops,
     losses,
     rows,
+    shapes,
     shaping,
     source_loop,
 )
@@ -233,7 +234,11 @@ class _Check:
         return tuple(seen)
 
     def _loss(self, target: Target) -> LossSeen | None:
-        loss = LossImplementation(self.script, target, self.sandbox, self.negative)
+        try:
+            loss = LossImplementation(self.script, target, self.sandbox, self.negative)
+        except UnbindableError:
+            self.other += shapes.judge(self.script, target, self.sandbox, self.negative)
+            raise
         self._side_effects(loss)
         answers = loss.raws(everything(), range(_SEEDS))
         values = [a["value"] for a in answers if "error" not in a and isfinite(a["value"])]

@@ -93,7 +93,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "MET004": (tokens.normalised,),
     "MSK001": (masking.left_out,),
     "MSK002": (masking.counted,),
-    "MSK003": (masking.same_mask,),
+    "MSK003": (masking.same_mask, masking.one_window),
     "MSK005": (tokens.until_end,),
     "MSK009": (scoring.completion_only,),
     "MSK011": (masking.given,),
@@ -116,6 +116,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "SUR014": (surrogate.same_advantages,),
     "SUR015": (ratio.uncoupled,),
     "SUR016": (ratio.to_old,),
+    "SUR017": (ratio.with_axis,),
 }
 
 
