@@ -15,7 +15,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             yield Sighting(
                 place,
                 "numbers of rows meet numbers of tokens without an axis between them: it raises, "
-                "but where there are as many rows as tokens, and there row i is paired with token i",
+                "but where there are as many rows as tokens, where row i is paired with token i",
                 Evidence(
                     "log-probs of 2 rows of 3 tokens, and of 3 rows of 3 tokens",
                     "raises; runs",

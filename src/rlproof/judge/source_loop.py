@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rlproof.faults.model import Sighting
 from rlproof.judge.findings import Skipped
+from rlproof.judge.source_bonus import bonuses
 from rlproof.judge.source_data import (
     class_temperature,
     masks,
@@ -64,6 +65,7 @@ def judge(script: Script, recorded: frozenset[str] = frozenset()) -> SourceLoops
     said: list[Said] = [_too_long(loop) for loop in loops if not loop.trace.complete]
     loops = [loop for loop in loops if loop.trace.complete]
     said += [s for loop in loops for ask in _OF_A_LOOP for s in ask(script, read, loop)]
+    said += bonuses(script)
     if not read.loops:
         said += [*trainer_sampling(script, read), *class_temperature(script, read)]
     told = {(s.code, s.sighting.place): s for s in said if isinstance(s, Told)}

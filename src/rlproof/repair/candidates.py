@@ -99,6 +99,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "MSK011": (masking.given,),
     "MSK013": (scoring.attended,),
     "OBJ001": (scale.centred_only,),
+    "OBJ002": (gradient.blocks,),
     "SMP001": (updates.whole_distribution,),
     "SUR001": (ratio.by_exp,),
     "SUR002": (ratio.by_exp,),
