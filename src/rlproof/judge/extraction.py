@@ -9,6 +9,7 @@ Shapes: B rows, T slots, V words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -49,6 +50,7 @@ _UNLIKE = {
     "vocabulary": "pick",
 }
 _HALF = 3e-4  # what half precision leaves on the ladder
+_AT_THE_END = re.compile(r"\b(last|final|trailing)\b|\b(the|at|its|their) ends?\b", re.IGNORECASE)
 _LADDER = "after n tokens the model's logit of word 1 is n, that of 10 others 0; all tokens are "
 
 
@@ -209,10 +211,23 @@ class _Case:
             return _UNLIKE[reading.normaliser] if promised else None
         if reading.shift not in ((0, 1) if reading.labels else (0,)):
             return "pairing"
+        if self._is_front():
+            return "front"
         if self.scored == "one early" and slots & set(_FIXED_SPLITS) and not self.fit.masked:
             return "window"
         told = slots & set(_SPLITS) and reading.reduction != "token" and not reading.labels
         return "prompt" if told and self.scored == "all" else None
+
+    def _is_front(self) -> bool:
+        """Whether it is asked for the last tokens, in so many words, and returns the first.
+
+        Without the words they may be those of a decoder, whose first tokens are the response.
+        """
+        target, reading = self.function.target, self.reading
+        kept = Slot.KEEP in self.function.slots and not self.fit.masked
+        first = (reading.first, reading.last) == (1, 1 + self.texts.after)
+        text = f"{target.name.replace('_', ' ')} {target.doc}"
+        return kept and first and self.texts.before > 1 and bool(_AT_THE_END.search(text))
 
     def _healthy(self) -> Reading:
         """The same, but right: what the proof expects."""
@@ -229,7 +244,7 @@ class _Case:
         first = reading.first
         if self.scored != "all":
             first += texts.before - self.texts.before
-        if self.problem in ("window", "prompt"):
+        if self.problem in ("window", "prompt", "front"):
             first, last = texts.before, total
         return replace(reading, first=first, last=last)
 

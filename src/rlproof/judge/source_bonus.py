@@ -35,7 +35,7 @@ def bonuses(script: Script) -> Iterator[Said]:
         made = dict(_without_gradient(function, quiet))
         for node in ast.walk(function):
             if isinstance(node, ast.Assign | ast.AugAssign | ast.Return):
-                yield from _added(script, function, node, made)
+                yield from _added(function, node, made)
 
 
 def _without_gradient(function: FunctionNode, quiet: set[str]) -> Iterator[tuple[str, ast.Assign]]:
@@ -54,13 +54,13 @@ def _without_gradient(function: FunctionNode, quiet: set[str]) -> Iterator[tuple
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 if not set(words(name)) & _BONUS or stores.count(name) > 1:
                     continue
-                call = isinstance(value, ast.Call)
-                if id(node) in inside or (call and called(value) in _CUTS | quiet):
+                cut = isinstance(value, ast.Call) and called(value) in _CUTS | quiet
+                if id(node) in inside or cut:
                     yield name, node
 
 
 def _added(
-    script: Script, function: FunctionNode, node: ast.stmt, made: dict[str, ast.Assign]
+    function: FunctionNode, node: ast.stmt, made: dict[str, ast.Assign]
 ) -> Iterator[Said]:
     """`loss = loss - c * entropy`, `loss -= c * entropy`, `return loss - c * entropy`."""
     match node:
