@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from rlproof.judge.source_parts import copied_in_parts
 from rlproof.judge.source_said import Said, brief, tell, undecided
 from rlproof.read.loop.events import Event, Kind
 from rlproof.read.loop.passes import Difference, Forward, said
@@ -83,6 +84,8 @@ def old_log_probs(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Sa
             continue
         epochs = epoch_loop(loop.passes, loop.events, old)
         if epochs is None or not new.step.inside(epochs):
+            if new.number == old.number and _is_copy(loop, difference):
+                yield from copied_in_parts(read, loop, ratio, new)
             continue
         if _updates_between(loop.events, new.step, old.step):
             continue

@@ -145,7 +145,7 @@ def of_the_token(site: Site) -> Iterator[Edit]:
 
 
 def completion_only(site: Site) -> Iterator[Edit]:
-    """`per_token.sum(-1)` to the sum over what follows the prompt; `[:, :keep]` to `[:, -keep:]`."""
+    """`per_token.sum(-1)` without the prompt, and `[:, :keep]` to `[:, -keep:]`."""
     start, keep = site.name_of(Slot.START), site.name_of(Slot.KEEP)
     for node in site.near(ast.Slice) if keep else ():
         if node.lower is None and node.upper is not None and site.source(node.upper) == keep:
