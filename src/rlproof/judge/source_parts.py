@@ -13,13 +13,16 @@ from rlproof.faults.model import Severity
 from rlproof.judge.source_said import Said, tell
 from rlproof.read.landmarks import CLIPPERS, called
 from rlproof.read.loop.events import Kind
-from rlproof.read.loop.passes import Forward, Passes, Ratio
+from rlproof.read.loop.passes import Forward, Passes, Ratio, said
 from rlproof.read.loop.reading import FileRead, LoopRead
 from rlproof.read.loop.repeats import UPDATES, rounds
 from rlproof.read.loop.trace import Loop, Step
 from rlproof.read.loop.updates import innermost, is_every_so_often
 from rlproof.read.loop.values import Values
+from rlproof.read.names import words
 
+_BUFFERS = {"buffer", "replay", "queue", "store", "pool"}
+_AGES = {"age", "staleness", "stale", "lag", "delay"}
 _WRAPS = {"enumerate", "tqdm", "list", "zip", "tuple", "reversed"}
 
 
@@ -54,6 +57,58 @@ def copied_in_parts(
         updates[0].step.node,
         severity=Severity.WARNING,
     )
+
+
+def copied_for_a_buffer(
+    read: FileRead, loop: LoopRead, ratio: Ratio, new: Forward
+) -> Iterator[Said]:
+    """LOP001: a copy of the new log-probs for data that, the file says, may be older.
+
+    It says so where a buffer is asked for data of a greatest age above 0.
+    """
+    home = innermost(new.step)
+    updates = [e for e in loop.events if home and e.kind in UPDATES and e.step.inside(home)]
+    if home is None or not updates:
+        return
+    for step in loop.trace.steps:
+        for call in step.calls() if step.inside(home) else ():
+            age = _age(read.values, call)
+            if age is None:
+                continue
+            source = _outermost(ratio.step, step)
+            yield tell(
+                "LOP001",
+                source,
+                f"old log-probs are a copy of the new ones, and data may be {age:g} updates old: "
+                "the ratio is 1 whatever policy sampled them, and nothing corrects for it",
+                "ratio 1 for tokens that an older policy sampled",
+                "the log-probs of the policy that sampled",
+                step.node,
+                ratio.step.node,
+                severity=Severity.WARNING,
+            )
+            return
+
+
+def _age(values: Values, call: ast.Call) -> float | None:
+    """The age that `buffer.sample(max_policy_age)` allows, if it is above 0."""
+    on = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if on is None or not set(words(said(on))) & _BUFFERS:
+        return None
+    for given in [*call.args, *(k.value for k in call.keywords)]:
+        name = next((k.arg for k in call.keywords if k.value is given), None) or said(given)
+        fixed = values.number(given)
+        if set(words(name)) & _AGES and fixed is not None:
+            if isinstance(fixed.value, int | float) and fixed.value > 0:
+                return float(fixed.value)
+    return None
+
+
+def _outermost(step: Step, other: Step) -> Step:
+    """The statement of the same function as another one that a step belongs to."""
+    while step.frame is not other.frame and step.frame.site is not None:
+        step = step.frame.site
+    return step
 
 
 def _samples_around(loop: LoopRead, parts: Loop, inside: Step) -> bool:

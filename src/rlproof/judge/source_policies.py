@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from rlproof.judge.source_parts import copied_in_parts
+from rlproof.judge.source_parts import copied_for_a_buffer, copied_in_parts
 from rlproof.judge.source_said import Said, brief, tell, undecided
 from rlproof.read.loop.events import Event, Kind
 from rlproof.read.loop.passes import Difference, Forward, said
@@ -86,6 +86,7 @@ def old_log_probs(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Sa
         if epochs is None or not new.step.inside(epochs):
             if new.number == old.number and _is_copy(loop, difference):
                 yield from copied_in_parts(read, loop, ratio, new)
+                yield from copied_for_a_buffer(read, loop, ratio, new)
             continue
         if _updates_between(loop.events, new.step, old.step):
             continue
