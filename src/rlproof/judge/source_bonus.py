@@ -59,9 +59,7 @@ def _without_gradient(function: FunctionNode, quiet: set[str]) -> Iterator[tuple
                     yield name, node
 
 
-def _added(
-    function: FunctionNode, node: ast.stmt, made: dict[str, ast.Assign]
-) -> Iterator[Said]:
+def _added(function: FunctionNode, node: ast.stmt, made: dict[str, ast.Assign]) -> Iterator[Said]:
     """`loss = loss - c * entropy`, `loss -= c * entropy`, `return loss - c * entropy`."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(op=op, right=term) as value):

@@ -26,9 +26,7 @@ _AGES = {"age", "staleness", "stale", "lag", "delay"}
 _WRAPS = {"enumerate", "tqdm", "list", "zip", "tuple", "reversed"}
 
 
-def copied_in_parts(
-    read: FileRead, loop: LoopRead, ratio: Ratio, new: Forward
-) -> Iterator[Said]:
+def copied_in_parts(read: FileRead, loop: LoopRead, ratio: Ratio, new: Forward) -> Iterator[Said]:
     """LOP001: the old log-probs are a copy of the new ones, and updates come between the parts.
 
     Only with a clip, which says that the ratio is meant to move, and only where the source fixes

@@ -54,6 +54,7 @@ def loss_landmarks(target: Target) -> dict[str, Place]:
     spots.setdefault("old_penalty", spots["divergence"])
     spots.setdefault("width", spots["reduce"])
     spots.setdefault("in_reward", spots["divergence"])
+    spots.setdefault("estimate", spots["divergence"])
     return spots
 
 
@@ -83,6 +84,7 @@ class _LossAnatomy:
             "old_penalty": self._last_meeting(Slot.NEW, Slot.OLD),
             "width": self._width(),
             "in_reward": self._in_reward(),
+            "estimate": self._estimate(),
         }
 
     def _of(self, node: ast.AST | None) -> ast.stmt | None:
@@ -195,6 +197,31 @@ class _LossAnatomy:
                 if Slot.REF in taint and Slot.ADVANTAGES not in taint:
                     return self._of(node)
         return None
+
+    def _estimate(self) -> ast.stmt | None:
+        """The assignment whose name is weighed or added as the penalty: an estimator's last step.
+
+        Where the two policies meet may be before a choice between several estimators.
+        """
+        last: dict[str, ast.stmt] = {}
+        for node in self.flow.order:
+            statement, taint = self.flow.statement[node], self.flow.taints[node]
+            alone = {Slot.NEW, Slot.REF} <= taint and not taint & {Slot.ADVANTAGES, Slot.OLD}
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+                    if alone:
+                        last[name] = statement
+                    else:
+                        last.pop(name, None)
+        used = [
+            last[side.id]
+            for node in self.flow.order
+            if isinstance(node, ast.BinOp)
+            for side, other in ((node.left, node.right), (node.right, node.left))
+            if isinstance(side, ast.Name) and side.id in last
+            and self.flow.taints[other] & {Slot.BETA, _SURROGATE}
+        ]  # fmt: skip
+        return used[-1] if used else None
 
     def _in_reward(self) -> ast.stmt | None:
         """Where something of the policies alone is taken off what holds the advantages."""
