@@ -19,6 +19,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     for metric in seen.metrics:
         yield from _function(metric)
         yield from _always_zero(metric)
+        yield from _without_advantages(metric)
     for loop in seen.loops:
         if found := loop.facts["metric_eps"]:
             settings = ", ".join(f"{k}={v}" for k, v in sorted(found["settings"].items()))
@@ -47,7 +48,7 @@ def _function(metric: MetricSeen) -> Iterator[Sighting]:
         ("clip range", "the clip range is ignored", "ρ = 1.5, clip range 0.9",
          metric.run([[_UP]], [[_ZERO]], [[1]], 0.9), 0.0),
         ("", "ratios below the range are not counted", "ρ = 0.5, clip range 0.2",
-         metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2), 1.0),
+         metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2, -1.0), 1.0),
     ]  # fmt: skip
     one_sided = _ONE_SIDED & set(metric.function.split("_")) or len(metric.bounds) == 1
     for slot, message, case, got, expected in cases:
@@ -70,6 +71,25 @@ def _always_zero(metric: MetricSeen) -> Iterator[Sighting]:
                 [rounded(got[0]), rounded(got[2])],
                 [1.0, 1.0],
             ),
+        )
+
+
+def _without_advantages(metric: MetricSeen) -> Iterator[Sighting]:
+    """Told the advantages, it counts the same tokens whatever their sign.
+
+    A share of tokens outside of the range is a definition of its own, that needs no advantages.
+    """
+    if not metric.complete or "advantages" not in metric.slots:
+        return
+    up, down = (metric.run([[_UP]], [[_ZERO]], [[1]], 0.2, a) for a in (1.0, -1.0))
+    low, lower = (metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2, a) for a in (1.0, -1.0))
+    if min(up, down, low, lower) > 1 - 1e-6:
+        yield Sighting(
+            metric.where["test"],
+            "it is told the advantages and counts the same tokens without them: of those outside "
+            "of the range, the loss clips only where A > 0 is above it, or A < 0 below it",
+            Evidence("one token, ρ = 1.5, A = −1, clip range 0.2", rounded(down), 0.0),
+            Severity.WARNING,
         )
 
 

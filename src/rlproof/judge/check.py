@@ -57,8 +57,8 @@ from rlproof.judge.source_only import source_findings
 from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
-from rlproof.read.anatomy import mutation, random_draw
-from rlproof.read.landmarks import clipping, definition, place
+from rlproof.read.anatomy import declares_unused, mutation, random_draw
+from rlproof.read.landmarks import clipping, comparing, definition, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
 from rlproof.read.tokens import gauge_landmarks, shaping_landmarks
@@ -319,10 +319,16 @@ class _Check:
             for p in target.parameters
             if p.slot
         )
-        where = {"function": definition(target), "clip": clipping(target)}
+        where = {
+            "function": definition(target),
+            "clip": clipping(target),
+            "test": comparing(target),
+        }
         bounds = {str(p.slot) for p in target.parameters if p.slot in _BOUNDS}
-        known = (Slot.NEW, Slot.OLD, Slot.MASK, Slot.CLIP, *_BOUNDS)
+        known = (Slot.NEW, Slot.OLD, Slot.MASK, Slot.ADVANTAGES, Slot.CLIP, *_BOUNDS)
+        names = {p.name for p in target.parameters}
         complete = all(p.slot in known for p in target.parameters)
+        complete = complete and not declares_unused(target, names)
         return MetricSeen(target.name, slots, where, function.run, frozenset(bounds), complete)
 
     def _shaping(self, target: Target) -> ShapingSeen:

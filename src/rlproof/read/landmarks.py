@@ -43,6 +43,15 @@ def clipping(target: Target) -> Place:
     return definition(target)
 
 
+def comparing(target: Target) -> Place:
+    """The first assignment that compares anything; the `def` line without one."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Assign | ast.Return):
+            if any(isinstance(n, ast.Compare) for n in ast.walk(node)):
+                return place(target.name, node)
+    return definition(target)
+
+
 def loss_landmarks(target: Target) -> dict[str, Place]:
     """Landmarks of a loss: ratio, surrogate, sign, divergence, slots, reduce, clip, beta."""
     found = _LossAnatomy(target).landmarks()
