@@ -88,7 +88,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "LOP010": (training.any_prompt,),
     "LOP011": (updates.rebound, training.on_copy),
     "LOP012": (training.deterministic,),
-    "MET001": (metrics.masked_fraction,),
+    "MET001": (metrics.masked_fraction, metrics.unclipped),
     "MET002": (metrics.minus,),
     "MET003": (metrics.over_mask,),
     "MET004": (tokens.normalised,),

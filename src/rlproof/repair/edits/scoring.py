@@ -68,7 +68,12 @@ def heat_once(site: Site) -> Iterator[Edit]:
     """
     heat = site.name_of(Slot.TEMPERATURE)
     for node in site.near(ast.BinOp):
-        if heat and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Constant):
+        fixed = isinstance(node.right, ast.Constant) or (
+            isinstance(node.right, ast.Name)
+            and not site.taint(node.right)
+            and node.right.id != heat
+        )
+        if heat and isinstance(node.op, ast.Div) and fixed:
             yield Edit(HEATED, (site.put(node.right, heat),))
         if heat is None or site.source(node.right) != heat:
             continue
