@@ -18,6 +18,7 @@ NOT_REPAIRED = {
     "AGG002": READ,
     "LOP005": READ,
     "MSK004": READ,
+    "OBJ002": READ,
     "SMP001": READ,
     "ADV003": "how many completions a prompt gets is not written anywhere",
     "SUR007": "which clip range is meant is not written anywhere: shown as a choice",

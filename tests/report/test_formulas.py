@@ -16,7 +16,7 @@ from rlproof.space.objective import Objective
 from rlproof.space.surrogates import Clip
 from rlproof.space.validity import ALLOWED
 
-PLANTS = {f.code: f.plant for f in catalogue().values() if f.plant}
+PLANTS = {f"{f.code} {p.value}": p for f in catalogue().values() for p in f.plants}
 AXES = (*LOSS_AXES, "scale")
 
 

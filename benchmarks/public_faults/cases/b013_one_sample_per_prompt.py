@@ -1,7 +1,6 @@
 # entry: B013
 # source: OpenRLHF/OpenRLHF#1250
 # expect: ADV003
-# missed: not reached: a default of argparse is not taken for the group size
 """The experience maker's advantages without a critic."""
 
 import argparse

@@ -1,7 +1,6 @@
 # entry: B033
 # source: agentscope-ai/Trinity-RFT#154
 # expect: any
-# missed: undecided: an unknown aggregation
 """The same family: divided by the length, and never summed over tokens."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B033
 # source: hiyouga/EasyR1#596
 # expect: any
-# missed: not reached: an error of shapes is reported as skipped, not as a finding
 """The same family: a sequence ratio of shape (B,) against advantages of shape (B, T)."""
 
 import torch

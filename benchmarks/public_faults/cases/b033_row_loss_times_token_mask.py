@@ -1,7 +1,7 @@
 # entry: B033
 # source: huggingface/trl#3823
 # expect: SUR011
-# missed: undecided: rows weighted by their length over all tokens is in use as well
+# missed: undecided: rows that count by their length over all tokens are in use too, as row ratios in a token mean
 """Sequence-level importance sampling in a trainer's loss."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B037
 # source: redai-studio/Relax#23
 # expect: SUR007
-# missed: not reached: a default of argparse does not reach the loss
 """Launch settings and the loss they go to."""
 
 import argparse

@@ -1,7 +1,6 @@
 # entry: B040
 # source: huggingface/trl#3493
 # expect: any
-# missed: not reached: parts of one rollout with updates between them are not counted as its updates
 """Old log-probs are the current ones although a generation batch lasts several updates."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B042
 # source: meta-pytorch/torchforge#571
 # expect: any
-# missed: not reached: data of a buffer are not known to be older than the policy
 """An asynchronous trainer: rollouts come from a buffer, with the sampler's log-probs."""
 
 import torch

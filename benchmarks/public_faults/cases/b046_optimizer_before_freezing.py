@@ -1,7 +1,6 @@
 # entry: B046
 # source: huggingface/trl#6700
 # expect: LOP006
-# missed: not reached: which parameters are frozen is not read
 """A script of the same kind: everything is frozen before the optimizer takes what can be trained."""
 
 import copy

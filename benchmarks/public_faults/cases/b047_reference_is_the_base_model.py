@@ -3,7 +3,7 @@
 # kind: run
 # facts: updates=1
 # expect: any
-# missed: no code: a divergence that starts far from 0 is not alarmed at
+# missed: no code: a reference that is another model than the start is a choice too, and the log does not name it
 """A log: the policy starts from an adapter, the reference is the base model without it."""
 
 import json

@@ -1,7 +1,6 @@
 # entry: B056
 # source: X-GenGroup/Flow-Factory#122
 # expect: KLD003
-# missed: undecided: k2 without a gradient is an unknown divergence
 """GRPO for a flow model; the KL is taken where nothing is recorded."""
 
 import torch

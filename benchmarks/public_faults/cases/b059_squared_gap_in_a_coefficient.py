@@ -1,7 +1,6 @@
 # entry: B059
 # source: PrimeIntellect-ai/prime-rl#1697
-# expect: KLD003
-# missed: undecided: an unknown objective
+# expect: KLD003|KLD009
 """A coefficient that is detached, with the regulariser inside."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B066
 # source: bingreeky/MemGen#33
 # expect: MSK004
-# missed: not reached: a mask from token values in a loss of one line
 """Completions are filled up with the end token; the mask compares with the pad token."""
 
 import torch

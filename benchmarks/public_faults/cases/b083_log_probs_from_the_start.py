@@ -1,7 +1,6 @@
 # entry: B083
 # source: lucidrains/PaLM-rlhf-pytorch#31
 # expect: LGP003|MSK009
-# missed: not reached: `num_actions` from the start is one reading of the window
 """Log-probs of actions, cut from the wrong end of the sequence."""
 
 import torch

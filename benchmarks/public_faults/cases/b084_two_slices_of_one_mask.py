@@ -1,7 +1,6 @@
 # entry: B084
 # source: CarperAI/trlx#582
 # expect: any
-# missed: not reached: an error of shapes is reported as skipped, not as a finding
 """The mask of log-ratios is cut in two ways in one step."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B087
 # source: huggingface/trl#3029
 # expect: LGP001
-# missed: not reached: a setting of the class is not compared between generate and the log-probs
 """A trainer samples at a temperature and scores at 1."""
 
 from dataclasses import dataclass

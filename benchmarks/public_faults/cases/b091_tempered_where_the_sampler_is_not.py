@@ -1,7 +1,6 @@
 # entry: B091
 # source: GMISWE/tinker-cloud#26
 # expect: LGP008
-# missed: undecided: a temperature that is a constant is an unknown formula
 """Training logits are divided by 0.7, though requests are sampled at another temperature."""
 
 import torch

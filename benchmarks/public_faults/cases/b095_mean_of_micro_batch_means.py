@@ -1,7 +1,6 @@
 # entry: B095
 # source: allenai/open-instruct#1137
 # expect: AGG001
-# missed: undecided: whether a micro-batch holds more than one row
 """Each micro-batch is averaged over its own tokens, then the means over micro-batches."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B096
 # source: volcengine/verl#5625
 # expect: AGG001
-# missed: not recognised: `data[…]` as the batch of an inline loss
 """A token mean inside each micro-batch, weighted by its share of the samples."""
 
 import torch

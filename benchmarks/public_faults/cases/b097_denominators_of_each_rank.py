@@ -1,7 +1,7 @@
 # entry: B097
 # source: PrimeIntellect-ai/prime-rl#2358
 # expect: any
-# missed: needs a run: one rank alone is right
+# missed: needs a run: nothing in the file says that there are several ranks, and one alone is right
 """Each rank divides by its own tokens, and the wrapper averages gradients."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B101
 # source: NovaSky-AI/SkyRL#925
 # expect: AGG001
-# missed: not recognised: `experience[…]` as the batch of an inline loss
 """Micro-batches of a worker: masked means, averaged by the number of micro-batches."""
 
 import torch

@@ -1,7 +1,7 @@
 # entry: B102
 # source: huggingface/trl#3021
 # expect: AGG001
-# missed: undecided: whether a micro-batch holds more than one row
+# missed: undecided: micro-batches of one row would make it the mean over rows, which is published, and the file fixes no size
 """A loop with an accelerator: the token mean of each batch is accumulated."""
 
 import torch

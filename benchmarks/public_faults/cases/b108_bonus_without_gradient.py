@@ -1,7 +1,6 @@
 # entry: B108
 # source: huggingface/trl#5595
 # expect: any
-# missed: not reached: an entropy bonus is not looked at in a loss
 """An entropy bonus from numbers made under no_grad."""
 
 import torch

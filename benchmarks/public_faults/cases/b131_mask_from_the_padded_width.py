@@ -1,7 +1,6 @@
 # entry: B131
 # source: billy-enrizky/openbrowser-ai#32
 # expect: any
-# missed: not reached: a mask that is built, not passed, is not followed into the forward pass
 """Rows of a padded tensor all get a mask of its width."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B140
 # source: huggingface/trl#1017
 # expect: SMP001
-# missed: not reached: a forced length and forbidden repeats are not among the settings that are read
 """Settings of generate that change the distribution: a minimum length and forbidden repeats."""
 
 import torch

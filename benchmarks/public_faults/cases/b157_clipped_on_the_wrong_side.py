@@ -1,7 +1,6 @@
 # entry: B157
 # source: huggingface/trl#3032
 # expect: any
-# missed: undecided: a share of tokens outside the range is one of two definitions in use
 """The share of clipped tokens counts those whose unclipped term is the smaller one."""
 
 import torch

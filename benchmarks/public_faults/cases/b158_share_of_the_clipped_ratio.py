@@ -1,7 +1,6 @@
 # entry: B158
 # source: RLinf/RLinf#1529
 # expect: MET001
-# missed: not reached: a share that is always 0
 """The same slip for the ratio: the metric tests what is clipped already, and is always 0."""
 
 import torch

@@ -92,7 +92,8 @@ class ExtractionImplementation(Implementation):
 
     def _manners(self) -> Iterator[Manner]:
         """Ways to try, the usual ones first."""
-        counts = _options(self.slots, (Slot.KEEP, Slot.START), ("number", "list", "tensor"))
+        several = (Slot.KEEP, Slot.START, Slot.LENGTHS)
+        counts = _options(self.slots, several, ("number", "list", "tensor"))
         masks = (Slot.ATTENTION, Slot.COMPLETION_MASK, Slot.PROMPT_MASK)
         kinds = _options(self.slots, masks, ("int", "bool", "float"))
         spans = _options(self.slots, (Slot.COMPLETION_MASK,), ("completion", "whole", "targets"))
@@ -130,7 +131,7 @@ class ExtractionImplementation(Implementation):
     def _value(self, slot: Slot, texts: Texts) -> list[Any] | None:
         if slot in _SINGLE:
             return _SINGLE[slot](texts)
-        if slot in (Slot.KEEP, Slot.START):
+        if slot in (Slot.KEEP, Slot.START, Slot.LENGTHS):
             return self._count(slot, texts)
         if slot in _TOKENS_OF:
             return self._array("int", _TOKENS_OF[slot](texts))
@@ -151,6 +152,8 @@ class ExtractionImplementation(Implementation):
 
     def _count(self, slot: Slot, texts: Texts) -> list[Any]:
         counts = texts.starts()
+        if slot is Slot.LENGTHS:
+            counts = [sum(row) for row in texts.attention()]
         if slot is Slot.KEEP:
             counts = [texts.after] * len(texts.prompts)
         if self.manner.one_row or self.manner.count == "number":

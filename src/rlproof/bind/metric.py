@@ -20,21 +20,40 @@ class MetricImplementation(Implementation):
             lambda: self._request([[-1.0, -1.0]], [[-1.0, -1.1]], [[1, 1]], None), _is_number
         )
 
-    def run(self, new: Rows, old: Rows, mask: list[list[int]], eps: float | None) -> float:
-        """The metric's value.
+    def run(
+        self,
+        new: Rows,
+        old: Rows,
+        mask: list[list[int]],
+        eps: float | None,
+        advantage: float = 1.0,
+    ) -> float:
+        """The metric's value; all tokens have the one advantage, where it takes any.
 
         Raises:
             ScriptError: the function raised.
         """
-        answer = raise_for(self.ask([self._request(new, old, mask, eps)])[0])
+        answer = raise_for(self.ask([self._request(new, old, mask, eps, advantage)])[0])
         return float(answer["value"])
 
-    def _request(self, new: Rows, old: Rows, mask: list[list[int]], eps: float | None) -> Spec:
+    def _request(
+        self,
+        new: Rows,
+        old: Rows,
+        mask: list[list[int]],
+        eps: float | None,
+        advantage: float = 1.0,
+    ) -> Spec:
         kind = self.convention.kind()
+        each: Any = [advantage] * len(mask)
+        if self.convention.advantages != "row":
+            repeat = len(mask[0]) if self.convention.advantages == "token" else 1
+            each = [[advantage] * repeat for _ in mask]
         given: dict[Slot, list[Any] | None] = {
             Slot.NEW: [kind, new],
             Slot.OLD: [kind, old],
             Slot.MASK: [self.convention.mask_kind(), mask],
+            Slot.ADVANTAGES: [kind, each],
         }
         for slot in (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH):
             given[slot] = None if eps is None else ["raw", eps]

@@ -12,15 +12,17 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     """A group size of 1 is in use, and one member alone gets its raw reward or no number."""
     for function in seen.advantages:
         if found := function.facts.get("one_member"):
-            place, got = found
+            place, got, setting = found
+            what = f"`{setting}` is 1 by default" if setting else "the group size is 1"
             yield Sighting(
                 place,
-                "the group size is 1: a group of one member has no baseline to be compared with",
+                f"{what}: a group of one member has no baseline to be compared with",
                 Evidence(
                     "rewards [1, 0], group_size 1: advantages",
                     got,
                     "a comparison with other completions of the same prompt",
                 ),
+                Severity.WARNING if setting else None,
             )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
+import numpy as np
+
+from rlproof.faults.model import Evidence, Fault, Plant, Severity, Sighting, rounded
 from rlproof.faults.seen import Batch, LossSeen, Seen
 
 
@@ -45,6 +48,20 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 "the divisor is the padded width: it changes with the longest row of each batch",
                 width_evidence(loss),
             )
+        if loss.point.get("aggregation") == "length-and-width":
+            yield Sighting(
+                loss.where["reduce"],
+                "terms are divided by the length of their row, and then averaged over all slots "
+                "instead of added up: by the padded width as well, which changes with the batch",
+                width_evidence(loss),
+            )
+
+
+def length_and_width(mask_BT: Any) -> Any:
+    """1 / (B·T·Lᵢ): a mean over all slots of terms that are divided by their row's length."""
+    lengths_B1 = mask_BT.sum(axis=1, keepdims=True)
+    rows, slots = mask_BT.shape
+    return mask_BT / np.where(lengths_B1 > 0, lengths_B1, 1.0) / (rows * slots)
 
 
 FAULT = Fault(
@@ -55,4 +72,12 @@ FAULT = Fault(
     remedy="divide by a constant that does not change from batch to batch, or by the real tokens",
     views="CS",
     detect=detect,
+    more=(
+        Plant(
+            axis="aggregation",
+            value="length-and-width",
+            instead="sequence-mean",
+            formula=length_and_width,
+        ),
+    ),
 )

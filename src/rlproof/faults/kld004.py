@@ -26,7 +26,7 @@ FAULT = Fault(
         value="k1",
         instead="k2",
         formula=formula,
-        landmark="divergence",
+        landmark="estimate",
         blame="k1 as a loss has slope 1 wherever the policy is: on-policy its expected pull is 0",
     ),
 )

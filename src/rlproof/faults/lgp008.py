@@ -23,13 +23,19 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         "temperature",
         "the logits are divided by the temperature twice",
     )
+    yield from sightings(
+        seen,
+        "temperature constant",
+        "slice",
+        "the logits are divided by a constant, whatever temperature is given",
+    )
 
 
 FAULT = Fault(
     code="LGP008",
     name="wrong-temperature",
     severity=Severity.ERROR,
-    summary="logits multiplied by the temperature, or divided twice",
+    summary="logits multiplied by the temperature, divided twice, or by a constant instead",
     remedy="divide the logits by the temperature, once",
     views="C",
     detect=detect,

@@ -21,6 +21,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     float(found["bursts"]),
                 ),
             )
+    yield from seen.written("LOP006")
 
 
 FAULT = Fault(

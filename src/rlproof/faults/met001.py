@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
 from rlproof.faults.seen import MetricSeen, Seen
 
 _ONE_SIDED = {"high", "low", "upper", "lower", "up", "upside", "above", "below", "max", "min",
               "down", "downside"}  # fmt: skip
 _ZERO, _UP, _DOWN = log(0.2), log(0.3), log(0.1)
+_FAR = (log(0.9), log(0.01))  # ratios of 4.5 and 0.05: outside of any range that is one
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:
     """The function on hand cases, then the clip range it is given in a recorded run."""
     for metric in seen.metrics:
         yield from _function(metric)
+        yield from _always_zero(metric)
+        yield from _without_advantages(metric)
     for loop in seen.loops:
         if found := loop.facts["metric_eps"]:
             settings = ", ".join(f"{k}={v}" for k, v in sorted(found["settings"].items()))
@@ -45,13 +48,49 @@ def _function(metric: MetricSeen) -> Iterator[Sighting]:
         ("clip range", "the clip range is ignored", "ρ = 1.5, clip range 0.9",
          metric.run([[_UP]], [[_ZERO]], [[1]], 0.9), 0.0),
         ("", "ratios below the range are not counted", "ρ = 0.5, clip range 0.2",
-         metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2), 1.0),
+         metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2, -1.0), 1.0),
     ]  # fmt: skip
     one_sided = _ONE_SIDED & set(metric.function.split("_")) or len(metric.bounds) == 1
     for slot, message, case, got, expected in cases:
         applies = slot in metric.slots if slot else not one_sided
         if applies and abs(got - expected) > 1e-6:
             yield Sighting(metric.where["function"], message, Evidence(case, got, expected))
+
+
+def _always_zero(metric: MetricSeen) -> Iterator[Sighting]:
+    """No token is ever outside: the ratio that is tested was clipped before."""
+    if not metric.complete:
+        return
+    got = [metric.run([[new]], [[_ZERO]], [[1]], eps) for new in _FAR for eps in (0.2, 0.02)]
+    if not any(got):
+        yield Sighting(
+            metric.where["clip"],
+            "the clip fraction is 0 whatever the ratio is: what it tests is never outside",
+            Evidence(
+                "one token: clip fraction at ρ = 4.5 and ρ = 0.05, clip range 0.2",
+                [rounded(got[0]), rounded(got[2])],
+                [1.0, 1.0],
+            ),
+        )
+
+
+def _without_advantages(metric: MetricSeen) -> Iterator[Sighting]:
+    """Told the advantages, it counts the same tokens whatever their sign.
+
+    A share of tokens outside of the range is a definition of its own, that needs no advantages.
+    """
+    if not metric.complete or "advantages" not in metric.slots:
+        return
+    up, down = (metric.run([[_UP]], [[_ZERO]], [[1]], 0.2, a) for a in (1.0, -1.0))
+    low, lower = (metric.run([[_DOWN]], [[_ZERO]], [[1]], 0.2, a) for a in (1.0, -1.0))
+    if min(up, down, low, lower) > 1 - 1e-6:
+        yield Sighting(
+            metric.where["test"],
+            "it is told the advantages and counts the same tokens without them: of those outside "
+            "of the range, the loss clips only where A > 0 is above it, or A < 0 below it",
+            Evidence("one token, ρ = 1.5, A = −1, clip range 0.2", rounded(down), 0.0),
+            Severity.WARNING,
+        )
 
 
 FAULT = Fault(

@@ -78,4 +78,11 @@ class Fault:
     views: str
     """How it can be found: C values, S source, R one recorded run."""
     plant: Plant | None = None
+    more: tuple[Plant, ...] = ()
+    """Further faulty values of the same kind, such as those of other estimators."""
     detect: Callable[[Seen], Iterator[Sighting]] | None = None
+
+    @property
+    def plants(self) -> tuple[Plant, ...]:
+        """All faulty values of it."""
+        return (self.plant, *self.more) if self.plant else self.more

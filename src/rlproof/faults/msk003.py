@@ -35,6 +35,19 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 ),
             )
             break
+    for place, facts in seen.other:
+        if found := facts.get("two_windows"):
+            yield Sighting(
+                place,
+                "one mask is cut at its end here and at its start in the rest of the loss: where "
+                "the two differ, a token counts and has no gradient",
+                Evidence(
+                    "two tokens behind one of the prompt, A = 1, π_new = π_old, mask [0, 1, 1]: "
+                    "∂loss/∂logp of both tokens",
+                    [rounded(x) for x in found],
+                    "the same for both",
+                ),
+            )
 
 
 def _slopes(loss: LossSeen, first: list[list[int]], second: list[list[int]]) -> list[float]:

@@ -17,6 +17,12 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         "sum",
         "the log-prob of a completion has the tokens of its prompt in it",
     )
+    yield from sightings(
+        seen,
+        "front",
+        "window",
+        "it is said to score the last tokens, and scores the first ones: those of the prompt",
+    )
 
 
 FAULT = Fault(

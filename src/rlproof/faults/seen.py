@@ -91,14 +91,16 @@ class AdvantagesSeen:
 
 @dataclass(frozen=True, slots=True)
 class MetricSeen:
-    """One clip-fraction function; `run(new, old, mask, eps)` gives its value."""
+    """One clip-fraction function; `run(new, old, mask, eps, advantage=1.0)` gives its value."""
 
     function: str
     slots: frozenset[str]
     where: Mapping[str, Place]
-    run: Callable[[Rows, Rows, list[list[int]], float | None], float]
+    run: Callable[..., float]
     bounds: frozenset[str] = frozenset()
     """Which of the lower and the upper clip range it takes apart from the other."""
+    complete: bool = False
+    """Whether it was given everything that it takes, options included."""
 
 
 @dataclass(frozen=True, slots=True)

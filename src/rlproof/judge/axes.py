@@ -29,8 +29,9 @@ def values(axis: str) -> dict[str, Callable[..., Any]]:
     """Name to formula. Published values come first, so that they win a tie."""
     merged = dict(_PUBLISHED[axis])
     for fault in catalogue().values():
-        if fault.plant and fault.plant.axis == axis:
-            merged.setdefault(fault.plant.value, fault.plant.formula)
+        for plant in fault.plants:
+            if plant.axis == axis:
+                merged.setdefault(plant.value, plant.formula)
     return merged
 
 

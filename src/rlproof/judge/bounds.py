@@ -15,6 +15,7 @@ from rlproof.read.names import Slot, objective_slot
 from rlproof.read.terms import lower_defaults
 
 _TOLERANCE = 1e-3
+_HIGHEST = 10.0  # 1e6 switches a clip off, and says so
 Fact = tuple[Place, dict[str, Any]]
 _OWN = {"upper": Slot.CLIP_HIGH, "lower": Slot.CLIP_LOW}
 _OTHER = {"upper": "lower", "lower": "upper"}
@@ -35,12 +36,14 @@ def _open_below(loss: LossImplementation) -> Iterator[Fact]:
 
     A lower range of its own that is exactly 1 reads as "off".
     """
-    for name, value, written in lower_defaults(loss.script, loss.target):
-        off = value == 1 and objective_slot(name) is Slot.CLIP_LOW
-        pull = None if off or value < 1 else pull_below(loss)
-        if pull:
-            fact = {"name": name, "value": value, "pull": rounded(pull)}
-            yield place(loss.target.name, written), {"open_below": fact}
+    for one in lower_defaults(loss.script, loss.target):
+        off = one.value == 1 and objective_slot(one.default) is Slot.CLIP_LOW
+        given = loss.target.name != one.function  # a setting: as high as that it is no slip
+        if off or one.value < 1 or (given and one.value > _HIGHEST):
+            continue
+        if pull := pull_below(loss, one.value if given else None):
+            fact = {"name": one.default, "value": one.value, "pull": rounded(pull)}
+            yield place(one.function, one.node), {"open_below": fact}
 
 
 def _swapped(loss: LossImplementation) -> Iterator[Fact]:

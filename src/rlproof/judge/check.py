@@ -43,6 +43,7 @@ from rlproof.judge import (
     loops,
     losses,
     rows,
+    shapes,
     shaping,
     source_loop,
 )
@@ -56,8 +57,8 @@ from rlproof.judge.source_only import source_findings
 from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
-from rlproof.read.anatomy import mutation, random_draw
-from rlproof.read.landmarks import definition, place
+from rlproof.read.anatomy import declares_unused, mutation, random_draw
+from rlproof.read.landmarks import clipping, comparing, definition, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
 from rlproof.read.tokens import gauge_landmarks, shaping_landmarks
@@ -233,7 +234,11 @@ class _Check:
         return tuple(seen)
 
     def _loss(self, target: Target) -> LossSeen | None:
-        loss = LossImplementation(self.script, target, self.sandbox, self.negative)
+        try:
+            loss = LossImplementation(self.script, target, self.sandbox, self.negative)
+        except UnbindableError:
+            self.other += shapes.judge(self.script, target, self.sandbox, self.negative)
+            raise
         self._side_effects(loss)
         answers = loss.raws(everything(), range(_SEEDS))
         values = [a["value"] for a in answers if "error" not in a and isfinite(a["value"])]
@@ -314,9 +319,17 @@ class _Check:
             for p in target.parameters
             if p.slot
         )
-        where = {"function": definition(target)}
+        where = {
+            "function": definition(target),
+            "clip": clipping(target),
+            "test": comparing(target),
+        }
         bounds = {str(p.slot) for p in target.parameters if p.slot in _BOUNDS}
-        return MetricSeen(target.name, slots, where, function.run, frozenset(bounds))
+        known = (Slot.NEW, Slot.OLD, Slot.MASK, Slot.ADVANTAGES, Slot.CLIP, *_BOUNDS)
+        names = {p.name for p in target.parameters}
+        complete = all(p.slot in known for p in target.parameters)
+        complete = complete and not declares_unused(target, names)
+        return MetricSeen(target.name, slots, where, function.run, frozenset(bounds), complete)
 
     def _shaping(self, target: Target) -> ShapingSeen:
         function = ShapingImplementation(self.script, target, self.sandbox)

@@ -9,6 +9,7 @@ Shapes: B rows, T slots, V words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -20,6 +21,7 @@ from rlproof.bind.extraction import ExtractionImplementation
 from rlproof.bind.model import Texts
 from rlproof.faults.model import Evidence, rounded
 from rlproof.faults.seen import ExtractionSeen, Rows, ScriptError
+from rlproof.judge.heat import constant_heat
 from rlproof.judge.readings import (
     CLOSE,
     LOW,
@@ -35,8 +37,9 @@ from rlproof.judge.readings import (
 from rlproof.probe.extraction import STEEP, TEMPERATURE, cliff, padded, steps, whole
 from rlproof.read.anatomy import declares_unused
 from rlproof.read.extraction import names_log_probs, pads_left
+from rlproof.read.gradients import trains_a_loss
 from rlproof.read.names import Slot
-from rlproof.read.tokens import extraction_landmarks, trains_a_loss
+from rlproof.read.tokens import extraction_landmarks
 
 _SPLITS = (Slot.START, Slot.KEEP, Slot.PROMPT_TOKENS, Slot.COMPLETION_TOKENS, Slot.COMPLETION_MASK)
 _FIXED_SPLITS = (Slot.KEEP, Slot.PROMPT_TOKENS, Slot.COMPLETION_TOKENS)
@@ -47,6 +50,7 @@ _UNLIKE = {
     "vocabulary": "pick",
 }
 _HALF = 3e-4  # what half precision leaves on the ladder
+_AT_THE_END = re.compile(r"\b(last|final|trailing)\b|\b(the|at|its|their) ends?\b", re.IGNORECASE)
 _LADDER = "after n tokens the model's logit of word 1 is n, that of 10 others 0; all tokens are "
 
 
@@ -70,7 +74,7 @@ def judge(function: ExtractionImplementation) -> ExtractionSeen | None:
     texts = whole()
     fit = identify(function, texts)
     if fit is None:
-        return None
+        return _of_constant_heat(function, texts)
     case = _Case(function, fit)
     problems = dict(case.problems())
     target = function.target
@@ -81,6 +85,28 @@ def judge(function: ExtractionImplementation) -> ExtractionSeen | None:
         point=case.point,
         proofs=problems,
         facts={"trains": trains_a_loss(function.script, target)},
+    )
+
+
+def _of_constant_heat(function: ExtractionImplementation, texts: Texts) -> ExtractionSeen | None:
+    found, parameter = constant_heat(function, texts), function.target.parameter(Slot.TEMPERATURE)
+    if found is None or parameter is None or declares_unused(function.target, {parameter.name}):
+        return None
+    heat, reading = found
+    hot = steps().but(temperature=TEMPERATURE if abs(heat - TEMPERATURE) > LOW else 1.0)
+    total = len(hot.ids()[0])
+    moved = replace(reading, last=total - (len(texts.ids()[0]) - reading.last))
+    if reading.first > 1:
+        moved = replace(moved, first=reading.first + hot.before - texts.before)
+    got, right = moved.rows(hot.but(temperature=heat))[0], moved.rows(hot)[0]
+    asked = _asked(hot, function.manner.one_row, "token")
+    target = function.target
+    return ExtractionSeen(
+        function=target.name,
+        slots=frozenset(map(str, function.slots)),
+        where=extraction_landmarks(function.script.source.tree, target),
+        point={"log_probs": "log-softmax", "temperature": f"always {heat:g}"},
+        proofs={"temperature constant": Evidence(asked, _shown(got), _shown(right))},
     )
 
 
@@ -185,10 +211,23 @@ class _Case:
             return _UNLIKE[reading.normaliser] if promised else None
         if reading.shift not in ((0, 1) if reading.labels else (0,)):
             return "pairing"
+        if self._is_front():
+            return "front"
         if self.scored == "one early" and slots & set(_FIXED_SPLITS) and not self.fit.masked:
             return "window"
         told = slots & set(_SPLITS) and reading.reduction != "token" and not reading.labels
         return "prompt" if told and self.scored == "all" else None
+
+    def _is_front(self) -> bool:
+        """Whether it is asked for the last tokens, in so many words, and returns the first.
+
+        Without the words they may be those of a decoder, whose first tokens are the response.
+        """
+        target, reading = self.function.target, self.reading
+        kept = Slot.KEEP in self.function.slots and not self.fit.masked
+        first = (reading.first, reading.last) == (1, 1 + self.texts.after)
+        text = f"{target.name.replace('_', ' ')} {target.doc}"
+        return kept and first and self.texts.before > 1 and bool(_AT_THE_END.search(text))
 
     def _healthy(self) -> Reading:
         """The same, but right: what the proof expects."""
@@ -205,7 +244,7 @@ class _Case:
         first = reading.first
         if self.scored != "all":
             first += texts.before - self.texts.before
-        if self.problem in ("window", "prompt"):
+        if self.problem in ("window", "prompt", "front"):
             first, last = texts.before, total
         return replace(reading, first=first, last=last)
 

@@ -246,8 +246,9 @@ def detect(seen: Seen) -> list[Finding]:
 
 def _sightings(fault: Fault, seen: Seen) -> Iterator[Sighting]:
     try:
-        if fault.plant and fault.plant.landmark:
-            yield from _coordinate(fault.plant, seen)
+        for plant in fault.plants:
+            if plant.landmark:
+                yield from _coordinate(plant, seen)
         if fault.detect:
             yield from fault.detect(seen)
     except ScriptError:

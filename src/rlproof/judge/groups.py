@@ -158,14 +158,19 @@ def _spread(
 
 def _one_member(
     function: AdvantagesImplementation, seen: AdvantagesObservation
-) -> tuple[Place, str] | None:
-    """Where a group size of 1 is set, and what groups of one member give if it is no 0."""
+) -> tuple[Place, str, str] | None:
+    """Where a group size of 1 is set, and what groups of one member give if it is no 0.
+
+    Last the name of the setting, where 1 is no more than its default.
+    """
     spot = _setting_of_one(function.script, function.target)
     got = seen.single.got or []
     raw = got != [] and all(map(_near, got, seen.single.rewards))
-    if spot is None or not (raw or seen.single.error):
+    # a loop that takes options is not run, so that nothing else would tell that all are 0
+    still = bool(spot and spot.default) and got != [] and not any(got)
+    if spot is None or not (raw or seen.single.error or still):
         return None
-    return place(spot.function, spot.node), seen.single.text
+    return place(spot.function, spot.node), seen.single.text, spot.default
 
 
 def _setting_of_one(script: Script, target: Target) -> Setting | None:

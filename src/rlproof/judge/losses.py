@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from rlproof.bind.loss import LossImplementation
-from rlproof.faults.seen import LossSeen, Point
+from rlproof.faults.seen import LossSeen, Place, Point
 from rlproof.judge import alike
 from rlproof.judge.evaluate import evaluate
 from rlproof.judge.identify import TOLERANCE, clip_matters, identify, padding_weight, residual
@@ -16,7 +16,7 @@ from rlproof.read.landmarks import loss_landmarks
 from rlproof.read.names import Slot
 from rlproof.read.parameters import number
 from rlproof.read.targets import Script, Target
-from rlproof.read.widths import says_width, width_instead_of
+from rlproof.read.widths import says_width, width_instead_of, width_place
 
 _REAL_TOKENS = r"\b(real|valid|unpadded|non-?pad\w*|unmasked|response|completion)\s+tokens?\b"
 
@@ -36,7 +36,7 @@ def judge(loss: LossImplementation) -> LossSeen:
     return LossSeen(
         function=target.name,
         slots=frozenset(str(p.slot) for p in target.parameters if p.slot),
-        where=loss_landmarks(target),
+        where=_landmarks(loss.script, target),
         point=point,
         run=loss.run,
         predict=evaluate,
@@ -44,6 +44,13 @@ def judge(loss: LossImplementation) -> LossSeen:
         | {"nearest": _nearest(seen, point, (low, high))},
         declared=direction(loss.script, target),
     )
+
+
+def _landmarks(script: Script, target: Target) -> dict[str, Place]:
+    """Those of the function; the divisor may stand in a helper."""
+    found = loss_landmarks(target)
+    helper = width_place(script, target)
+    return found if helper is None else {**found, "width": helper}
 
 
 def _nearest(seen: LossObservation, point: Point, takes_clip: tuple[bool, bool]) -> str:

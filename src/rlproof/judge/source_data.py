@@ -15,14 +15,17 @@ from rlproof.read.loop.sampling import (
     Sampling,
     is_greedy,
     may_scale,
+    of_classes,
     of_steps,
     of_trainers,
     scorers,
     truncations,
     warps,
 )
+from rlproof.read.names import is_logp
 from rlproof.read.targets import Script
 
+_TRAINS = re.compile(r"grpo|advantage|\bppo\b|reinforce", re.IGNORECASE)
 _ADVANTAGES = re.compile(r"advantage|\badvs?\b", re.IGNORECASE)
 
 
@@ -60,7 +63,7 @@ def _truncated(sampling: Sampling, cuts: dict[str, float], scorer: ast.AST | Non
         f"completions are sampled with {shown}, and {whose} are those of the full distribution: "
         "they are not the probabilities that the tokens were drawn with",
         f"sampled with {shown}",
-        "top_p = 1, top_k off, repetition_penalty = 1",
+        "the full distribution: no cut, no penalty, no forced length",
         *others,
     )
 
@@ -89,6 +92,34 @@ def scoring_temperature(script: Script, read: FileRead, loop: LoopRead) -> Itera
             f"sampled at {heat:g}, scored at 1",
             "logits / temperature before the log-softmax",
             call,
+        )
+
+
+def class_temperature(script: Script, read: FileRead) -> Iterator[Said]:
+    """LGP001 for a class that samples in one method and scores in another, without a loop."""
+    if not _TRAINS.search(script.source.text) or may_scale(script.source.tree):
+        return
+    scored = scorers(script.source.tree)
+    for owner, sampling in of_classes(script.source.tree, read.values):
+        heat = sampling.settings.get("temperature")
+        own = [(call, home) for call, home in scored if home in owner.body]
+        others = [s for o, s in of_classes(script.source.tree, read.values) if o is owner]
+        if heat is None or heat.value in (0, 1, None) or is_greedy(sampling) or not own:
+            continue
+        call, home = own[0]
+        name = getattr(home, "name", "")
+        if len(others) > 1 or len(own) > 1 or not is_logp(name):
+            continue
+        yield tell_at(
+            "LGP001",
+            place(f"{owner.name}.{name}", call),
+            call,
+            f"completions are sampled at temperature {heat.value:g}, and log-probs are computed "
+            "from logits that nothing divides by it",
+            f"sampled at {heat.value:g}, scored at 1",
+            "logits / temperature before the log-softmax",
+            sampling.node,
+            heat.node,
         )
 
 

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 
 from rlproof.faults.model import Sighting
 from rlproof.judge.findings import Skipped
+from rlproof.judge.source_bonus import bonuses
 from rlproof.judge.source_data import (
+    class_temperature,
     masks,
     orders,
     scoring_temperature,
     trainer_sampling,
     truncation,
 )
+from rlproof.judge.source_frozen import frozen
 from rlproof.judge.source_policies import old_log_probs, references, stale_copies
 from rlproof.judge.source_said import Said, Told
 from rlproof.judge.source_updates import accumulation, clearing, directions
@@ -31,6 +34,7 @@ _OF_A_LOOP: tuple[Callable[[Script, FileRead, LoopRead], Iterator[Said]], ...] =
     references,
     clearing,
     directions,
+    frozen,
     accumulation,
     truncation,
     scoring_temperature,
@@ -61,8 +65,9 @@ def judge(script: Script, recorded: frozenset[str] = frozenset()) -> SourceLoops
     said: list[Said] = [_too_long(loop) for loop in loops if not loop.trace.complete]
     loops = [loop for loop in loops if loop.trace.complete]
     said += [s for loop in loops for ask in _OF_A_LOOP for s in ask(script, read, loop)]
+    said += bonuses(script)
     if not read.loops:
-        said += trainer_sampling(script, read)
+        said += [*trainer_sampling(script, read), *class_temperature(script, read)]
     told = {(s.code, s.sighting.place): s for s in said if isinstance(s, Told)}
     skipped = {(s.check, s.reason): s for s in said if isinstance(s, Skipped)}
     return SourceLoops(

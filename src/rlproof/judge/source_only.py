@@ -22,9 +22,10 @@ from rlproof.read.landmarks import (
     loss_landmarks,
     place,
 )
-from rlproof.read.names import Slot
-from rlproof.read.targets import Role, Script, Target
+from rlproof.read.names import Slot, words
+from rlproof.read.targets import Role, Script, Target, module_functions
 
+_LENGTHS = {"length", "lengths", "lens", "seqlens", "seqlen"}
 _UNREAD = {
     Role.LOSS: (
         (Slot.MASK, "MSK001", "slots"),
@@ -46,6 +47,7 @@ def source_findings(script: Script, names: set[str]) -> list[Finding]:
             found += _unread(target)
             found += _divided_log_probs(target)
             found += _not_forwarded(script, target)
+        found += _unread_lengths(script, target)
     return sorted(found, key=lambda f: (f.place.line, f.code))
 
 
@@ -145,6 +147,49 @@ def _not_forwarded(script: Script, target: Target) -> Iterator[Finding]:
                         f"`{clip.name}` left at its default",
                         Severity.WARNING,
                     )
+
+
+def _unread_lengths(script: Script, target: Target) -> Iterator[Finding]:
+    """Told the lengths, it makes the attention mask of rows that are padded to one width.
+
+    Only a mask that no comparison with a token makes, in the function or in the helper that
+    makes it.
+    """
+    if target.role is not Role.LOG_PROBS:
+        return
+    read = _read_for_value(target.node)
+    told = [p.name for p in target.parameters
+            if p.required and set(words(p.name)) & _LENGTHS and p.name not in read]  # fmt: skip
+    masks = {
+        keyword.value.id
+        for node in ast.walk(target.node)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "attention_mask" and isinstance(keyword.value, ast.Name)
+    }
+    helpers = {node.name: node for node in module_functions(script.source.tree)}
+    for node in ast.walk(target.node) if told else ():
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                made = [call, *filter(None, [helpers.get(called(call))])]
+                if name in masks and not any(map(_compares, made)):
+                    yield _finding(
+                        "MSK013",
+                        place(target.name, node),
+                        f"`{told[0]}` is never read, and the attention mask is made of rows that "
+                        "are padded to one width: padding counts as text",
+                        f"`{ast.unparse(call)}`",
+                        f"a mask that doesn't know `{told[0]}`",
+                        Severity.WARNING,
+                    )
+
+
+def _compares(node: ast.AST) -> bool:
+    tests = {"ne", "eq", "lt", "le", "gt", "ge", "not_equal"}
+    return any(
+        isinstance(n, ast.Compare) or (isinstance(n, ast.Call) and called(n) in tests)
+        for n in ast.walk(node)
+    )
 
 
 def _has_stars(call: ast.Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from rlproof.judge.source_parts import copied_for_a_buffer, copied_in_parts
 from rlproof.judge.source_said import Said, brief, tell, undecided
 from rlproof.read.loop.events import Event, Kind
 from rlproof.read.loop.passes import Difference, Forward, said
@@ -81,8 +82,14 @@ def old_log_probs(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Sa
             continue
         if not _same_question(new, old):
             continue
+        copied = new.number == old.number and _is_copy(loop, difference)
+        if copied and (older := list(copied_for_a_buffer(read, loop, ratio, new))):
+            yield from older
+            continue
         epochs = epoch_loop(loop.passes, loop.events, old)
         if epochs is None or not new.step.inside(epochs):
+            if copied:
+                yield from copied_in_parts(read, loop, ratio, new)
             continue
         if _updates_between(loop.events, new.step, old.step):
             continue
@@ -91,7 +98,7 @@ def old_log_probs(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Sa
                 reason = "a condition decides which old log-probs are taken"
                 yield undecided("LOP001", ratio.step, reason)
             continue
-        if new.number == old.number and not _is_copy(loop, difference):
+        if new.number == old.number and not copied:
             continue
         yield from _refreshed(read, ratio.step, new, old, epochs)
 

@@ -13,8 +13,9 @@ from rlproof.read.loop.events import Event, Kind, constructed
 from rlproof.read.loop.passes import said
 from rlproof.read.loop.reading import FileRead, LoopRead
 from rlproof.read.loop.repeats import same_every_round
+from rlproof.read.loop.rows import rows as rows_of
 from rlproof.read.loop.sign import Signs
-from rlproof.read.loop.trace import Loop
+from rlproof.read.loop.trace import Frame, Loop, Step
 from rlproof.read.loop.updates import (
     Loss,
     accumulates,
@@ -23,11 +24,11 @@ from rlproof.read.loop.updates import (
     innermost,
     is_accumulation,
     is_every_so_often,
+    is_row_count,
     loss_of,
     summed,
     token_mean,
 )
-from rlproof.read.loop.values import Values
 from rlproof.read.targets import Script
 
 _GRADIENT_BY_HAND = re.compile(r"\.grad\s*=\s*(?!None|=)")
@@ -302,22 +303,36 @@ def _mean_of_means(
     if loss.core is None or "num_items_in_batch" in script.source.text:
         return
     node, frame, step = loss.core
+    home = _outside_of_helpers(step)
     mask = token_mean(node, summed(node, loop.passes, frame))
     if mask is None or same_every_round(loop.passes, mask, frame, micro):
         return
     # a divisor that knows all micro-batches would put it right again
     others = [d for d in loss.divisions if not is_accumulation(d.divisor)]
-    counted = [d for d in others if not _is_count(d.divisor)]
+    counted = [d for d in others if not _is_count(_named(loop, d.frame, d.divisor))]
     if counted or _rescales(script):
         return
-    rows = _rows(read.values, micro)
-    if rows is None:
+    rows = rows_of(read.values, loop.passes, micro)
+    if rows is None and loss.shares:
+        yield tell(
+            "AGG001",
+            home,
+            "each micro-batch is averaged over its own tokens, and its mean is weighted by its "
+            "share of the rows: with more than one row in it, the gradient depends on how the "
+            "batch is split",
+            "means of tokens, weighted by rows",
+            "tokens of all micro-batches in the divisor",
+            loss.shares[0],
+            event.step.node,
+            severity=Severity.WARNING,
+        )
+    elif rows is None:
         reason = "whether a micro-batch holds more than one row is not fixed in the source"
         yield undecided("AGG001", event.step, reason)
     elif rows > 1:
         yield tell(
             "AGG001",
-            step,
+            home,
             f"each micro-batch of {rows} rows is averaged over its own tokens, and the means are "
             "then added up as if they had equally many: the gradient depends on how the batch is "
             "split",
@@ -329,33 +344,36 @@ def _mean_of_means(
         )
 
 
+def _outside_of_helpers(step: Step) -> Step:
+    """The statement that calls a function of one line, such as a masked mean."""
+    while step.frame.site is not None and not isinstance(step.frame.node, ast.Module):
+        body = [n for n in step.frame.node.body if not _is_docstring(n)]
+        if len(body) > 1:
+            break
+        step = step.frame.site
+    return step
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _named(loop: LoopRead, frame: Frame, node: ast.expr) -> ast.expr:
+    """What a name was assigned, where that was once."""
+    key = frame.key(node) if isinstance(node, ast.Name) else None
+    written = loop.passes.assigned.of(key) if key else []
+    value = written[0][1] if len(written) == 1 else None
+    return value if value is not None and not isinstance(value, ast.Starred) else node
+
+
 def _is_count(node: ast.expr) -> bool:
     """`len(micro_batches)`, or `len(rows) // size`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
         node = node.left
-    return isinstance(node, ast.Call) and called(node) == "len"
+    return is_row_count(node)
 
 
 def _rescales(script: Script) -> bool:
     """Whether gradients are multiplied or divided afterwards."""
     text = script.source.text
     return any(word in text for word in (".grad.div_", ".grad /=", ".grad.mul_", ".grad *="))
-
-
-def _rows(values: Values, micro: Loop) -> int | None:
-    """Rows of one micro-batch, from a `range` with a step, `split` or a data loader."""
-    if isinstance(micro, ast.While):
-        return None
-    for node in ast.walk(micro.iter):
-        size: ast.expr | None = None
-        match node:
-            case ast.Call(func=ast.Name(id="range"), args=[_, _, step]):
-                size = step
-            case ast.Call(func=ast.Attribute(attr="split"), args=[step, *_]):
-                size = step
-            case ast.Call(keywords=keywords) if called(node) == "DataLoader":
-                size = next((k.value for k in keywords if k.arg == "batch_size"), None)
-        fixed = values.number(size)
-        if fixed is not None and isinstance(fixed.value, int) and not isinstance(fixed.value, bool):
-            return fixed.value
-    return None

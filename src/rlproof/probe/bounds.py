@@ -13,13 +13,14 @@ NEAR = (0.9, 1.0, 1.1)
 """Ratios inside a clip range of 0.2."""
 
 
-def pull_below(loss: LossImplementation) -> float | None:
-    """∂L/∂log π of one token with ρ = 0.1 and A = −1 at the default clip range.
+def pull_below(loss: LossImplementation, low: float | None = None) -> float | None:
+    """∂L/∂log π of one token with ρ = 0.1 and A = −1 at a lower clip range; None is the default.
 
     A lower bound makes it 0: the token was pushed down far enough.
     """
     new, old = PROBABILITIES
-    answer = _ask(loss, Batch([[log(new)]], [[log(old)]], [[log(new)]], [-1.0], [[1]], None, None))
+    high = None if low is None else 0.2
+    answer = _ask(loss, Batch([[log(new)]], [[log(old)]], [[log(new)]], [-1.0], [[1]], low, high))
     return None if answer is None else answer[1]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rlproof.read.landmarks import called
+from rlproof.read.loop.values import Values
 from rlproof.read.names import Slot, advantage_slot
 from rlproof.read.parameters import number
 from rlproof.read.targets import FunctionNode, Parameter, Script, Target, module_functions
@@ -22,6 +23,8 @@ class Setting:
     value: float
     node: ast.expr
     function: str
+    default: str = ""
+    """The name of the setting, where the number is only the default of one: `args.group_size`."""
 
 
 def is_called(script: Script, target: Target) -> bool:
@@ -49,11 +52,53 @@ def settings(script: Script, target: Target, parameter: Parameter) -> list[Setti
         given = [*call.args[position : position + 1], *named]
         if not given and (parameter.default is None or _has_star(call)):
             continue
+        if given and (of_options := _option(script, around, call, given[0])):
+            found.append(of_options)
+            continue
         written = _origin(script, around, given[0]) if given else parameter.default
         value = number(written)
         if value is not None and written is not None:
             found.append(Setting(value, written, around.name if given else target.name))
     return found
+
+
+def _option(
+    script: Script, around: FunctionNode, call: ast.Call, given: ast.expr
+) -> Setting | None:
+    """`args.group_size` by the one default that the file has for it.
+
+    None where the call depends on a condition, or the script itself looks at the setting: what
+    is done at its default is then not known.
+    """
+    match given:
+        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str() as name)):
+            pass
+        case _:
+            return None
+    fixed = Values(script.source.tree).number(given)
+    chosen = any(
+        isinstance(node, ast.If | ast.IfExp | ast.Match) and call in ast.walk(node)
+        for node in ast.walk(around)
+    )
+    if fixed is None or isinstance(fixed.value, bool | None) or chosen:
+        return None
+    if not isinstance(fixed.node, ast.expr) or _is_compared(script, name):
+        return None
+    homes = [
+        node.name
+        for node in module_functions(script.source.tree)
+        if node.lineno <= fixed.node.lineno <= (node.end_lineno or 0)
+    ]
+    return Setting(fixed.value, fixed.node, homes[-1] if homes else "<module>", name)
+
+
+def _is_compared(script: Script, name: str) -> bool:
+    """Whether a setting is compared with anything."""
+    return any(
+        isinstance(node, ast.Compare)
+        and any(name in (getattr(n, "attr", ""), getattr(n, "id", "")) for n in ast.walk(node))
+        for node in ast.walk(script.source.tree)
+    )
 
 
 def _has_star(call: ast.Call) -> bool:

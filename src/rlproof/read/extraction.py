@@ -25,6 +25,11 @@ _COMPLETION = {
     "completion", "completions", "response", "responses", "action", "actions", "generation",
     "generations", "generated", "gen", "answer", "answers", "output", "outputs", "reply",
 }  # fmt: skip
+_LENGTHS = {
+    "lengths", "lens", "seq_lens", "seq_lengths", "seqlens", "row_lengths", "sequence_lengths",
+    "input_lengths", "input_lens", "text_lengths",
+}  # fmt: skip
+"""Real tokens of every row, which is padded on the right."""
 _COUNTS = {
     "len", "lens", "length", "lengths", "size", "start", "starts", "idx", "index", "offset", "num",
     "n", "end", "width",
@@ -174,6 +179,8 @@ def _named(name: str) -> Slot | None:
         return Slot.EOS
     if parts & {"return", "compute", "calculate", "with", "need", "needs", "is", "use", "enable"}:
         return Slot.SWITCH
+    if lower in _LENGTHS:
+        return Slot.LENGTHS
     return _count(lower, parts) or _tokens(lower, parts)
 
 

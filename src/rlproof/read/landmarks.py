@@ -34,6 +34,24 @@ def definition(target: Target) -> Place:
     return Place(target.name, node.lineno, node.lineno, start, start + len(f"def {node.name}"))
 
 
+def clipping(target: Target) -> Place:
+    """The first statement that clips anything; the `def` line without one."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.AnnAssign):
+            if any(isinstance(n, ast.Call) and called(n) in CLIPPERS for n in ast.walk(node)):
+                return place(target.name, node)
+    return definition(target)
+
+
+def comparing(target: Target) -> Place:
+    """The first assignment that compares anything; the `def` line without one."""
+    for node in ast.walk(target.node):
+        if isinstance(node, ast.Assign | ast.Return):
+            if any(isinstance(n, ast.Compare) for n in ast.walk(node)):
+                return place(target.name, node)
+    return definition(target)
+
+
 def loss_landmarks(target: Target) -> dict[str, Place]:
     """Landmarks of a loss: ratio, surrogate, sign, divergence, slots, reduce, clip, beta."""
     found = _LossAnatomy(target).landmarks()
@@ -44,6 +62,8 @@ def loss_landmarks(target: Target) -> dict[str, Place]:
     spots.setdefault("penalty", spots["divergence"])
     spots.setdefault("old_penalty", spots["divergence"])
     spots.setdefault("width", spots["reduce"])
+    spots.setdefault("in_reward", spots["divergence"])
+    spots.setdefault("estimate", spots["divergence"])
     return spots
 
 
@@ -72,6 +92,8 @@ class _LossAnatomy:
             "penalty": self._penalty(),
             "old_penalty": self._last_meeting(Slot.NEW, Slot.OLD),
             "width": self._width(),
+            "in_reward": self._in_reward(),
+            "estimate": self._estimate(),
         }
 
     def _of(self, node: ast.AST | None) -> ast.stmt | None:
@@ -182,6 +204,41 @@ class _LossAnatomy:
             if isinstance(node, ast.Call) and called(node) in _REDUCERS:
                 taint = self.flow.taints[node]
                 if Slot.REF in taint and Slot.ADVANTAGES not in taint:
+                    return self._of(node)
+        return None
+
+    def _estimate(self) -> ast.stmt | None:
+        """The assignment whose name is weighed or added as the penalty: an estimator's last step.
+
+        Where the two policies meet may be before a choice between several estimators.
+        """
+        last: dict[str, ast.stmt] = {}
+        for node in self.flow.order:
+            statement, taint = self.flow.statement[node], self.flow.taints[node]
+            alone = {Slot.NEW, Slot.REF} <= taint and not taint & {Slot.ADVANTAGES, Slot.OLD}
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+                    if alone:
+                        last[name] = statement
+                    else:
+                        last.pop(name, None)
+        used = [
+            last[side.id]
+            for node in self.flow.order
+            if isinstance(node, ast.BinOp)
+            for side, other in ((node.left, node.right), (node.right, node.left))
+            if isinstance(side, ast.Name) and side.id in last
+            and self.flow.taints[other] & {Slot.BETA, _SURROGATE}
+        ]  # fmt: skip
+        return used[-1] if used else None
+
+    def _in_reward(self) -> ast.stmt | None:
+        """Where something of the policies alone is taken off what holds the advantages."""
+        for node in self.flow.order:
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                left, right = self.flow.taints[node.left], self.flow.taints[node.right]
+                alone = Slot.NEW in right and Slot.ADVANTAGES not in right
+                if Slot.ADVANTAGES in left and alone:
                     return self._of(node)
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from rlproof.read.anatomy import labels
-from rlproof.read.calls import constants
+from rlproof.read.calls import Setting, constants, settings
 from rlproof.read.flow import Flow
 from rlproof.read.landmarks import called, surrogate_of
 from rlproof.read.names import Slot, objective_slot, words
@@ -116,8 +116,11 @@ def _aliases(function: ast.AST) -> dict[str, str]:
     }
 
 
-def lower_defaults(script: Script, target: Target) -> list[tuple[str, float, ast.expr]]:
-    """Parameters that a clip subtracts from 1, with their default and where it is written."""
+def lower_defaults(script: Script, target: Target) -> list[Setting]:
+    """Parameters that a clip subtracts from 1, with their default and where it is written.
+
+    Those without a default have the one of the setting that the calls give them.
+    """
     plain = _aliases(target.node)
     subtracted = {
         plain.get(node.right.id, node.right.id)
@@ -129,11 +132,16 @@ def lower_defaults(script: Script, target: Target) -> list[tuple[str, float, ast
     }
     found = []
     for parameter in target.parameters:
+        clips = objective_slot(parameter.name) in (Slot.CLIP, Slot.CLIP_LOW)
+        if not clips or parameter.name not in subtracted:
+            continue
+        if parameter.required:
+            found += [s for s in settings(script, target, parameter) if s.default][:1]
+            continue
         written = parameter.default
         if isinstance(written, ast.Name):
             written = constants(script).get(written.id)
         value = number(written)
-        clips = objective_slot(parameter.name) in (Slot.CLIP, Slot.CLIP_LOW)
-        if written is not None and value is not None and clips and parameter.name in subtracted:
-            found.append((parameter.name, value, written))
+        if written is not None and value is not None:
+            found.append(Setting(value, written, target.name, parameter.name))
     return found

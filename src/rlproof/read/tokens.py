@@ -9,7 +9,7 @@ from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
 from rlproof.read.landmarks import called, definition, place
 from rlproof.read.names import Slot
-from rlproof.read.targets import FunctionNode, Role, Script, Target, module_functions
+from rlproof.read.targets import FunctionNode, Target, module_functions
 
 _NORMALISERS = {"log_softmax", "softmax", "logsumexp", "exp", "cross_entropy", "Categorical"}
 _HALVES = {"half", "bfloat16", "float16"}
@@ -164,48 +164,3 @@ def _asks(node: ast.AST, models: dict[str, str]) -> bool:
     while isinstance(func, ast.Attribute):
         func = func.value
     return isinstance(func, ast.Name) and func.id in models
-
-
-def trains_a_loss(script: Script, target: Target) -> bool:
-    """Whether the script gives what this function returns to a loss as its new log-probs."""
-    losses = {t.name: t for t in script.of(Role.LOSS) if t.has(Slot.NEW)}
-    for around in ast.walk(script.source.tree):
-        if not isinstance(around, FunctionNode):
-            continue
-        held = _holders(around, target.name)
-        for call in (n for n in ast.walk(around) if isinstance(n, ast.Call)):
-            loss = losses.get(called(call))
-            if loss is not None and _is_held(_given(call, loss), held, target.name):
-                return True
-    return False
-
-
-def _holders(around: FunctionNode, name: str) -> set[str]:
-    """Variables that hold nothing but what the function returned."""
-    held: set[str] = set()
-    other: set[str] = set()
-    for node in ast.walk(around):
-        if isinstance(node, ast.Assign):
-            for variable in node.targets:
-                if isinstance(variable, ast.Name):
-                    (held if _is_call(node.value, name) else other).add(variable.id)
-    return held - other
-
-
-def _given(call: ast.Call, loss: Target) -> ast.expr | None:
-    """The argument that a call of a loss gives as the new log-probs."""
-    parameter = loss.parameter(Slot.NEW)
-    names = [p.name for p in loss.parameters]
-    if parameter is None or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    position = names.index(parameter.name)
-    named = [k.value for k in call.keywords if k.arg == parameter.name]
-    return next(iter([*call.args[position : position + 1], *named]), None)
-
-
-def _is_held(node: ast.expr | None, held: set[str], name: str) -> bool:
-    return _is_call(node, name) or (isinstance(node, ast.Name) and node.id in held)
-
-
-def _is_call(node: ast.expr | None, name: str) -> bool:
-    return isinstance(node, ast.Call) and called(node) == name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from rlproof.read.landmarks import is_width
+from rlproof.faults.seen import Place
+from rlproof.read.landmarks import is_width, place
 from rlproof.read.outline.syntax import path_of
 from rlproof.read.targets import FunctionNode, Script, Target, module_functions
 
@@ -26,6 +27,18 @@ def says_width(script: Script, target: Target) -> bool:
         isinstance(node, ast.Assign) and is_width(node.value) for node in ast.walk(target.node)
     )
     return named or any(divides_by_width(node) for node in _reached(script, target))
+
+
+def width_place(script: Script, target: Target) -> Place | None:
+    """Where a helper of the function divides by the width; None if it does so itself, or not."""
+    if divides_by_width(target.node):
+        return None
+    for function in _reached(script, target):
+        for statement in ast.walk(function):
+            simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Return)
+            if simple and divides_by_width(statement):
+                return place(function.name, statement)
+    return None
 
 
 def width_instead_of(script: Script, target: Target) -> str | None:

@@ -77,6 +77,7 @@ def strays(
     after: FileReport,
     faults: Iterable[Finding],
     callers: Mapping[str, set[str]] | None = None,
+    helpers: Mapping[str, set[str]] | None = None,
 ) -> list[str]:
     """Functions whose point moved along an axis that no fault of theirs allows.
 
@@ -88,6 +89,7 @@ def strays(
         after: what it is now.
         faults: all that were found.
         callers: by function, the functions that call it.
+        helpers: by function, those without a role that it reaches: a fault of theirs is its own.
     """
     codes: dict[str, set[str]] = {}
     for finding in faults:
@@ -96,7 +98,7 @@ def strays(
     now = {plain(target.name): target.objective for target in after.targets}
 
     def allowed(name: str, role: str) -> set[str]:
-        own = {name, *(callers or {}).get(name, ())}
+        own = {name, *(callers or {}).get(name, ()), *(helpers or {}).get(name, ())}
         shared = scoring if role == "log-probs" else set[str]()
         return shared.union(*(codes.get(one, set()) for one in own))
 
@@ -131,7 +133,7 @@ def _kept(before: Point, after: Point, codes: set[str], trains: bool) -> bool:
     if codes & _ANY:
         return True
     moves: set[str] = set().union(*(MOVES.get(code, set()) for code in codes))
-    plants = [p for code in codes if (p := catalogue()[code].plant)]
+    plants = [plant for code in codes for plant in catalogue()[code].plants]
     for plant in plants:
         moves.add(plant.axis)
     return all(

@@ -17,7 +17,7 @@ from rlproof.judge.findings import FileReport, Finding
 from rlproof.read.parameters import calls_by_name
 from rlproof.read.script import script_of
 from rlproof.read.source import Source
-from rlproof.read.targets import Role, Script, Target
+from rlproof.read.targets import Role, Script, Target, module_functions
 from rlproof.repair.cases import Cases
 from rlproof.repair.notebooks import cells_after
 from rlproof.repair.points import key, plain, strays, whole
@@ -76,6 +76,7 @@ class Verifier:
         self.faults = list(self.strong(report.findings))
         """Every fault found so far, in the file or in versions of it."""
         self._callers = callers(script)
+        self._helpers = helpers(script)
         self._started = monotonic()
         self._warm = warm_for(script.source)
         self._known: dict[tuple[str, bool], Verdict | None] = {}
@@ -151,7 +152,7 @@ class Verifier:
             before = replace(before, targets=tuple(t for t in before.targets if t.name in kept))
         found = [
             f"{plain(name)} computes something else"
-            for name in strays(before, report, self.faults, self._callers)
+            for name in strays(before, report, self.faults, self._callers, self._helpers)
         ]
         known = {plain(skip.check) for skip in self.report.skipped}
         found += [f"{s.check}: {s.reason}" for s in report.skipped if plain(s.check) not in known]
@@ -184,6 +185,22 @@ def callers(script: Script) -> dict[str, set[str]]:
     for target in script.targets:
         for name in calls_by_name(target.node):
             found.setdefault(name, set()).add(whole(target.name))
+    return found
+
+
+def helpers(script: Script) -> dict[str, set[str]]:
+    """By the name of a target, the functions without a role that it calls, however far down."""
+    known = {node.name: node for node in module_functions(script.source.tree)}
+    roles = {whole(target.name) for target in script.targets}
+    found: dict[str, set[str]] = {}
+    for target in script.targets:
+        seen, waiting = set[str](), [target.node]
+        while waiting:
+            called = calls_by_name(waiting.pop())
+            more = [name for name in called if name in known and name not in seen | roles]
+            seen |= set(more)
+            waiting += [known[name] for name in more]
+        found.setdefault(whole(target.name), set()).update(seen)
     return found
 
 

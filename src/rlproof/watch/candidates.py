@@ -65,8 +65,8 @@ def codes() -> dict[tuple[str, str], tuple[str, ...]]:
     """The faults of a faulty value of an axis: several where they give the same values."""
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for fault in catalogue().values():
-        if fault.plant:
-            key = (fault.plant.axis, fault.plant.value)
+        for plant in fault.plants:
+            key = (plant.axis, plant.value)
             found[key] = (*found.get(key, ()), fault.code)
     return found
 

@@ -114,6 +114,11 @@ def constructed(tree: ast.Module) -> list[tuple[ast.expr, ast.Call]]:
     ]
 
 
+def is_constructor(name: str) -> bool:
+    """Whether a name is that of an optimizer's class."""
+    return name in _CONSTRUCTORS
+
+
 def is_model(name: str) -> bool:
     """Whether a name says that it holds a policy or another network."""
     return bool(set(words(name)) & _MODELS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rlproof.read.landmarks import called
 from rlproof.read.loop.passes import Passes, said
 from rlproof.read.loop.trace import Frame, Key, Step
-from rlproof.read.names import words
+from rlproof.read.names import Slot, objective_slot, words
 
 _LOSS_MASKS = {
     "completion", "completions", "response", "responses", "action", "actions", "loss", "answer",
@@ -98,7 +98,9 @@ def value_masks(passes: Passes) -> list[ValueMask]:
 def _mask(step: Step, passes: Passes) -> ValueMask | None:
     match step.node:
         case ast.Assign(targets=[ast.Name(id=name) | ast.Attribute(attr=name)], value=value):
-            named = _is_loss_mask(name) or (name in ("mask", "masks") and _is_of_completions(value))
+            plain = name in ("mask", "masks")
+            named = _is_loss_mask(name) or (plain and _is_of_completions(value))
+            named = named or (plain and _masks_a_loss(step, name, passes))
             if named and (against := _unequal(value, step.frame, passes)):
                 return ValueMask(step, step.node, name, against)
         case ast.Assign(
@@ -114,6 +116,21 @@ def _mask(step: Step, passes: Passes) -> ValueMask | None:
 def _is_loss_mask(name: str) -> bool:
     parts = set(words(name))
     return bool(parts & {"mask", "masks"} and parts & _LOSS_MASKS) and not parts & _OTHER_MASKS
+
+
+def _masks_a_loss(made: Step, name: str, passes: Passes) -> bool:
+    """Whether what it is multiplied with holds advantages, further down in the same function."""
+    for step in passes.trace.steps:
+        if step.frame is not made.frame or step.number <= made.number:
+            continue
+        for node in step.walk():
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+                sides = [{said(n) for n in ast.walk(s) if isinstance(n, ast.expr)}
+                         for s in (node.left, node.right)]  # fmt: skip
+                for one, other in (sides, sides[::-1]):
+                    if name in one and any(objective_slot(n) is Slot.ADVANTAGES for n in other):
+                        return True
+    return False
 
 
 def _is_of_completions(node: ast.expr) -> bool:

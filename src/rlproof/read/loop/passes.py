@@ -360,6 +360,8 @@ class Passes:
             return func.value if is_model(said(func.value)) else None
         if frame.key(func) is not None and set(words(said(func))) & _CALLED:
             return func if _is_noun(said(func)) else None
+        if is_logp(name) and isinstance(func, ast.Attribute) and is_model(said(func.value)):
+            return func.value  # `policy.log_probs(ids)`
         if is_logp(name):
             given = [*node.args[:1], *(k.value for k in node.keywords if is_model(k.arg or ""))]
             return next((g for g in given if is_model(said(g))), None)

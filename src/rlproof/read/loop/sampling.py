@@ -12,7 +12,11 @@ from rlproof.read.loop.trace import Frame, Step
 from rlproof.read.loop.values import Fixed, Values
 from rlproof.read.names import words
 
-SETTINGS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "do_sample")
+SETTINGS = (
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "do_sample", "typical_p",
+    "epsilon_cutoff", "eta_cutoff", "no_repeat_ngram_size", "min_new_tokens", "min_length",
+    "min_tokens", "presence_penalty", "frequency_penalty",
+)  # fmt: skip
 _MAKERS = {"SamplingParams", "GenerationConfig"}
 _OTHERS = {"judge", "reward", "teacher", "ref", "reference", "rm", "verifier", "grader", "critic"}
 _TRAINERS = {"GRPOConfig"}
@@ -48,6 +52,24 @@ def of_steps(passes: Passes, values: Values) -> list[Sampling]:
     saying = [s for s in found if s.settings or s.unknown]
     elsewhere = any(called(s.node) in _MAKERS for s in found if isinstance(s.node, ast.Call))
     return saying if elsewhere else found  # what a generate takes is then made elsewhere
+
+
+def of_classes(tree: ast.Module, values: Values) -> list[tuple[ast.ClassDef, Sampling]]:
+    """The `generate` calls of every class, evaluation left out."""
+    return [
+        (owner, _settings(node, f"{owner.name}.{method.name}", _keywords(node), values, False))
+        for owner in ast.walk(tree)
+        if isinstance(owner, ast.ClassDef)
+        for method in owner.body
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not is_evaluation(method.name)
+        for node in ast.walk(method)
+        if isinstance(node, ast.Call) and called(node) == "generate" and _is_sampling(node)
+    ]
+
+
+def _keywords(call: ast.Call) -> dict[str, ast.expr]:
+    return {k.arg: k.value for k in call.keywords if k.arg}
 
 
 def of_trainers(tree: ast.Module, values: Values) -> list[Sampling]:
@@ -126,6 +148,15 @@ def truncations(sampling: Sampling) -> dict[str, float]:
             "top_k": x > 0,
             "min_p": 0 < x < 1,
             "repetition_penalty": x not in (0, 1),
+            "typical_p": 0 < x < 1,
+            "epsilon_cutoff": 0 < x < 1,
+            "eta_cutoff": 0 < x < 1,
+            "no_repeat_ngram_size": x > 0,
+            "min_new_tokens": x > 1,  # one token at least is the prompt's end, not a length
+            "min_length": x > 1,
+            "min_tokens": x > 1,
+            "presence_penalty": x != 0,
+            "frequency_penalty": x != 0,
         }
         if cuts.get(name):
             found[name] = x

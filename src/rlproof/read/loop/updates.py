@@ -97,6 +97,8 @@ class Loss:
     def __init__(self, passes: Passes, backward: Event) -> None:
         self.passes = passes
         self.divisions: list[Division] = []
+        self.shares: list[ast.expr] = []
+        """Factors that are the rows of a micro-batch, or its share of all rows."""
         self.certain = True
         self.core: tuple[ast.expr, Frame, Step] | None = None
         """What is left when divisions and factors are taken off."""
@@ -114,6 +116,12 @@ class Loss:
             case ast.BinOp(op=ast.Div(), left=left, right=right) if not _is_total(left, right):
                 self.divisions.append(Division(right, frame, node))
                 self._follow(left, frame, step, depth + 1)
+            case ast.BinOp(op=ast.Mult(), left=left, right=right) if _is_share(right):
+                self.shares.append(right)
+                self._follow(left, frame, step, depth + 1)
+            case ast.BinOp(op=ast.Mult(), left=left, right=right) if _is_share(left):
+                self.shares.append(left)
+                self._follow(right, frame, step, depth + 1)
             case ast.UnaryOp(operand=inner):
                 self._follow(inner, frame, step, depth + 1)
             case ast.Call() if (called_here := _inlined(step, node)) is not None:
@@ -171,6 +179,25 @@ class Loss:
 
 def _inlined(step: Step, call: ast.Call) -> Frame | None:
     return step.inlined.get(call)
+
+
+def _is_share(node: ast.expr) -> bool:
+    """The rows of a micro-batch, or those divided by a count: `len(mask) / count`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        node = node.left
+    return is_row_count(node)
+
+
+def is_row_count(node: ast.expr) -> bool:
+    """`len(x)`, `x.shape[0]` or `x.size(0)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[_]):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=0)):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)]):
+            return True
+    return False
 
 
 def _is_total(left: ast.expr, right: ast.expr) -> bool:

@@ -169,3 +169,28 @@ def possible(site: Site) -> Iterator[Edit]:
             )
             if own:
                 yield Edit("a range below 1", (site.put(node, f"{PUBLISHED:g}"),), choice=why)
+
+
+def capped(site: Site) -> Iterator[Edit]:
+    """A cap that nothing reads: the dual clip behind the choice between the two terms."""
+    cap = site.name_of(Slot.CAP)
+    arrays = site.arrays
+    for node in site.near(ast.Assign) if cap and arrays else ():
+        value, target = node.value, node.targets[0]
+        if not (isinstance(value, ast.Call) and isinstance(target, ast.Name) and site.alone(node)):
+            continue
+        name, picks = target.id, called(value)
+        advantages = [
+            n.id
+            for n in site.everywhere(ast.Name)
+            if n.lineno < node.lineno and site.taint(n) == {Slot.ADVANTAGES}
+        ]
+        if picks not in {"max", "maximum", "min", "minimum"} or not advantages:
+            continue
+        adv, small = advantages[-1], picks.startswith("min")
+        limit = f"{adv} * {cap}" if small else f"-{adv} * {cap}"
+        other = {"max": "min", "maximum": "minimum", "min": "max", "minimum": "maximum"}[picks]
+        text = f"{arrays}.where({adv} < 0, {arrays}.{other}({name}, {limit}), {name})"
+        stop = site.span(node)[1]
+        line = f"\n{site.indent(node)}{name} = {text}"
+        yield Edit("cap the terms of bad actions", (Change(stop, stop, line),))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from rlproof.read.landmarks import called, is_width
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, objective_slot
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site
 
@@ -63,11 +63,22 @@ def _array_mask(site: Site) -> str | None:
 
 def by_budget(site: Site) -> Iterator[Edit]:
     """`… / (n * x.shape[1])` to the budget that is given: `… / (n * max_tokens)`."""
-    budget = site.name_of(Slot.WIDTH)
+    budgets = [name for name in (site.name_of(Slot.WIDTH), *_constants(site)) if name]
     for node in _divisions(site):
         for inner in ast.walk(node.right):
-            if budget and isinstance(inner, ast.expr) and is_width(inner):
-                yield Edit("divide by the constant that is given", (site.put(inner, budget),))
+            if isinstance(inner, ast.expr) and is_width(inner):
+                for budget in budgets:
+                    change = site.put(inner, budget)
+                    yield Edit("divide by the constant that is given", (change,))
+
+
+def _constants(site: Site) -> Iterator[str]:
+    """Numbers of the module that are, by their name, the most tokens of a completion."""
+    for node in site.script.source.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int())):
+                if objective_slot(name.lower()) is Slot.WIDTH:
+                    yield name
 
 
 def constant(site: Site) -> Iterator[Edit]:
@@ -80,6 +91,18 @@ def constant(site: Site) -> Iterator[Edit]:
             if Slot.MASK in site.taint(node.right):
                 text = f"(len({root.id}) * {budget})"
                 yield Edit("divide by the constant that is given", (site.put(node.right, text),))
+
+
+def summed_first(site: Site) -> Iterator[Edit]:
+    """`(x * mask / n).mean()` to `(x * mask / n).sum(1).mean()`: rows are added up."""
+    word, _ = site.axis
+    for node in site.near(ast.Call):
+        if called(node) == "mean" and not node.args and isinstance(node.func, ast.Attribute):
+            stop = site.span(node.func.value)[1]
+            while site.text[stop] == ")":  # brackets around what is averaged
+                stop += 1
+            change = Change(stop, stop, f".sum({word}=1)")
+            yield Edit("add up the terms of each row", (change,))
 
 
 def token_mean(site: Site) -> Iterator[Edit]:

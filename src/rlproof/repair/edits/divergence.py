@@ -53,11 +53,17 @@ def _is_penalty(site: Site, node: ast.expr) -> bool:
 
 def turned(site: Site) -> Iterator[Edit]:
     """`new - ref` to `ref - new`, unless the ratio uses that difference too."""
+    label = "turn the difference round"
     if site.target is not None and not site.target.has(Slot.OLD):
+        here = {id(node) for node in site.near(ast.BinOp)}
+        found = [n for n in meetings(site, Slot.NEW, Slot.REF, everywhere=True) if id(n) in here]
+        both = [change for node in found for change in swapped(site, node, label).changes]
+        if len(found) > 1:  # in the exponential and beside it: a ratio is only one of the two
+            yield Edit(label, tuple(both))
         return
     for node in meetings(site, Slot.NEW, Slot.REF):
         if Slot.OLD not in site.taint(node):
-            yield swapped(site, node, "turn the difference round")
+            yield swapped(site, node, label)
 
 
 def turned_metric(site: Site) -> Iterator[Edit]:

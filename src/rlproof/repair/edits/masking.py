@@ -430,3 +430,11 @@ def given(site: Site) -> Iterator[Edit]:
                 for name in names:
                     if site.source(argument) != name:
                         yield Edit("give it the mask", (site.put(argument, name),))
+
+
+def one_window(site: Site) -> Iterator[Edit]:
+    """`mask[:, :-1]` to `mask[:, 1:]`, the tokens that the log-probs are of."""
+    for node in site.everywhere(ast.Subscript):
+        if ast.unparse(node.slice).strip("()") == ":, :-1" and Slot.MASK in site.taint(node.value):
+            text = f"{site.source(node.value)}[:, 1:]"
+            yield Edit("cut the mask as the rest of the loss does", (site.put(node, text),))

@@ -142,3 +142,14 @@ def masked_fraction(site: Site) -> Iterator[Edit]:
         yield from both_sides(site)
         yield from own_range(site)
         yield from over_mask(site)
+
+
+def unclipped(site: Site) -> Iterator[Edit]:
+    """`clip(ratio, low, high)` to `ratio`, in what is tested against the same range."""
+    for call in site.near(ast.Call):
+        if called(call) in CLIPPERS:
+            own = call.func.value if isinstance(call.func, ast.Attribute) else None
+            module = isinstance(own, ast.Name) and own.id in site.imports
+            inner = call.args[0] if call.args and (module or own is None) else own
+            if isinstance(inner, ast.expr):
+                yield Edit("test the ratio as it is", (site.put(call, site.source(inner)),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from rlproof.read.landmarks import called
 from rlproof.read.names import Slot
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site, reductions
@@ -93,3 +94,12 @@ def _without_average(site: Site) -> Iterator[Edit]:
             yield Edit(
                 "leave the log-ratios as they are", (site.put(node, site.source(node.left)),)
             )
+
+
+def with_axis(site: Site) -> Iterator[Edit]:
+    """`ratio = exp(…)` of a row to `exp(…).unsqueeze(-1)`, which meets every token of it."""
+    for node in site.everywhere(ast.Call):
+        if called(node) == "exp" and {Slot.NEW, Slot.OLD} <= site.taint(node):
+            stop = site.span(node)[1]
+            text = ".unsqueeze(-1)" if site.is_torch else "[:, None]"
+            yield Edit("give the row an axis of tokens", (Change(stop, stop, text),))

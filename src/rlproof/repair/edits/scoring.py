@@ -62,9 +62,19 @@ def _first_logits(site: Site, but: ast.expr) -> list[ast.expr]:
 
 
 def heat_once(site: Site) -> Iterator[Edit]:
-    """`logits * temperature` to `logits / temperature`; one of two divisions taken out."""
+    """`logits * temperature` to `logits / temperature`; one of two divisions taken out.
+
+    `logits / 0.7` is divided by the temperature instead.
+    """
     heat = site.name_of(Slot.TEMPERATURE)
     for node in site.near(ast.BinOp):
+        fixed = isinstance(node.right, ast.Constant) or (
+            isinstance(node.right, ast.Name)
+            and not site.taint(node.right)
+            and node.right.id != heat
+        )
+        if heat and isinstance(node.op, ast.Div) and fixed:
+            yield Edit(HEATED, (site.put(node.right, heat),))
         if heat is None or site.source(node.right) != heat:
             continue
         if isinstance(node.op, ast.Mult) and (change := site.operator(node, "*", "/")):
@@ -140,8 +150,11 @@ def of_the_token(site: Site) -> Iterator[Edit]:
 
 
 def completion_only(site: Site) -> Iterator[Edit]:
-    """`per_token.sum(-1)` to the sum over what follows the prompt."""
+    """`per_token.sum(-1)` without the prompt, and `[:, :keep]` to `[:, -keep:]`."""
     start, keep = site.name_of(Slot.START), site.name_of(Slot.KEEP)
+    for node in site.near(ast.Slice) if keep else ():
+        if node.lower is None and node.upper is not None and site.source(node.upper) == keep:
+            yield Edit("take the last tokens", (Change(*_slice(site, node), f"-{keep}:"),))
     for call in site.near(ast.Call):
         root = getattr(call.func, "value", None)
         if called(call) not in {"sum", "mean"} or not isinstance(root, ast.expr):

@@ -34,9 +34,9 @@ def intended(point: Point, codes: Collection[str], declared: str | None) -> Poin
     """The point with its faults repaired and, where a recipe is declared, that recipe's values."""
     meant = dict(point)
     for code in codes:
-        plant = catalogue()[code].plant
-        if plant and meant.get(plant.axis) == plant.value:
-            meant[plant.axis] = plant.instead
+        for plant in catalogue()[code].plants:
+            if meant.get(plant.axis) == plant.value:
+                meant[plant.axis] = plant.instead
         if (axis := _DIRECTION.get(code)) in meant and axis:
             meant[axis] = _MEANT[axis] * abs(float(meant[axis]))
     for axis, allowed in RECIPES[declared].coordinates.items() if declared else ():
