@@ -13,7 +13,9 @@ from rlproof.faults.seen import Batch, Seen
 def detect(seen: Seen) -> Iterator[Sighting]:
     """Only the padded slot changes, and the loss follows."""
     for loss in seen.losses:
-        counted = loss.point.get("padding") == "counted"
+        counted = loss.point.get("padding") == "counted" or (
+            "aggregation" not in loss.point and loss.facts.get("surrogate_on_padding")
+        )
         reduced = loss.point.get("aggregation") != "per-token"
         if not (counted and reduced and {"mask", "lengths"} & loss.slots):
             continue

@@ -323,7 +323,8 @@ class _Check:
         point = self.shaped[target.name] = shaping.judge(function)
         self._side_effects(function)
         where = shaping_landmarks(target)
-        return ShapingSeen(target.name, where, point, function.run)
+        slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
+        return ShapingSeen(target.name, where, point, function.run, slots)
 
     def _log_probs(self, target: Target) -> LogProbsSeen | None:
         if target.has(Slot.MODEL):

@@ -22,7 +22,7 @@ def advantage_change(target: Target) -> ast.stmt | None:
     choice = surrogate_of(flow)
     if not isinstance(choice, ast.Call):
         return None
-    homes = [home for argument in choice.args if (home := _home(flow, argument))]
+    homes = [home for argument in _chosen(choice) if (home := _home(flow, argument))]
     spans = sorted((home.lineno, _names(home)) for home in homes)
     if len(spans) < 2:
         return None
@@ -32,6 +32,14 @@ def advantage_change(target: Target) -> ast.stmt | None:
         if first < statement.lineno < last and _reassigns(flow, statement, before & after):
             return statement
     return None
+
+
+def _chosen(choice: ast.Call) -> list[ast.expr]:
+    """What a choice is made from: its arguments, or the entries of `stack([a, b]).min(…)`."""
+    match choice.func:
+        case ast.Attribute(value=ast.Call(args=[ast.List(elts=terms) | ast.Tuple(elts=terms), *_])):
+            return terms
+    return choice.args
 
 
 def _home(flow: Flow, argument: ast.expr) -> ast.stmt | None:
