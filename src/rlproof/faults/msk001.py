@@ -33,12 +33,29 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 0.0,
             ),
         )
+    yield from _advantages(seen)
     yield from sightings(
         seen,
         "padding in sum",
         "sum",
         "padded slots enter the log-prob of a whole completion",
     )
+
+
+def _advantages(seen: Seen) -> Iterator[Sighting]:
+    """Of advantages that are given for each slot, those of padded slots count."""
+    for place, facts in seen.other:
+        if found := facts.get("advantages_of_padding"):
+            yield Sighting(
+                place,
+                "advantages of padded slots enter: their mean over a row depends on its padding",
+                Evidence(
+                    "rows of 3 and of 2 real tokens in 4 slots, A = 1 and −2 in each real slot, 0 "
+                    "in padded ones: loss; expected as with A in padded slots too",
+                    rounded(found[1]),
+                    rounded(found[0]),
+                ),
+            )
 
 
 FAULT = Fault(

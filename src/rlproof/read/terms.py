@@ -94,6 +94,17 @@ def advantage_average(target: Target) -> ast.stmt | None:
     return found
 
 
+def advantage_reduction(target: Target) -> ast.stmt | None:
+    """The first statement that sums or averages advantages alone."""
+    flow = Flow(target.node, labels(target))
+    for node in flow.order:
+        if isinstance(node, ast.Call) and called(node) in _AVERAGES | {"sum", "nansum"}:
+            taint = flow.taints[node]
+            if Slot.ADVANTAGES in taint and not {Slot.NEW, Slot.OLD} & taint:
+                return flow.statement[node]
+    return None
+
+
 def empties_rows(script: Script) -> bool:
     """Whether the script takes whole rows out of a mask, those cut off at the length limit."""
     return any(_drops(node) for node in ast.walk(script.source.tree))
