@@ -22,6 +22,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     "a comparison with other completions of the same prompt",
                 ),
             )
+    yield from seen.written("ADV003")
 
 
 FAULT = Fault(

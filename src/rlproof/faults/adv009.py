@@ -10,7 +10,7 @@ from rlproof.faults.seen import Seen
 _REWARDS = [float("nan"), 0.0, 1.0, 0.0, 1.0, 1.0]
 _MESSAGES = {
     "others": "one reward that is not a number makes the advantages of other groups NaN",
-    "group": "missing rewards are reckoned with here, yet one of them takes its whole group with it",
+    "group": "missing rewards are reckoned with here, yet one of them takes its whole group along",
 }
 _EXPECTED = {"others": "finite numbers in rows 4 to 6", "group": "finite numbers but in row 1"}
 

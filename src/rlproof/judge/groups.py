@@ -151,8 +151,7 @@ def _crossed(
     fails = seen.plain.got is None and seen.changed.got is None and groups.flat is None
     if not (works and fails and target.has(Slot.GROUP_SIZE)):
         return None
-    assert square is not None and changed is not None
-    first, other = square[:3], changed[:3]
+    first, other = (square or [])[:3], (changed or [])[:3]
     if not all(map(isfinite, (*first, *other))):
         return None
     return None if all(map(_near, first, other)) else (first, other)

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 
 from rlproof.faults.model import Sighting
 from rlproof.judge.findings import Skipped
+from rlproof.judge.source_calls import arguments
 from rlproof.judge.source_data import (
     masks,
+    method_orders,
     orders,
     scoring_temperature,
     trainer_sampling,
     truncation,
 )
 from rlproof.judge.source_policies import old_log_probs, references, stale_copies
+from rlproof.judge.source_rows import selections
 from rlproof.judge.source_said import Said, Told
 from rlproof.judge.source_updates import accumulation, clearing, directions
 from rlproof.read.loop.reading import FileRead, LoopRead, read_loops
@@ -37,6 +40,7 @@ _OF_A_LOOP: tuple[Callable[[Script, FileRead, LoopRead], Iterator[Said]], ...] =
     masks,
     orders,
 )
+_OF_A_FILE: tuple[Callable[[Script, FileRead], Iterator[Said]], ...] = (arguments, selections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ def judge(script: Script, recorded: frozenset[str] = frozenset()) -> SourceLoops
     loops = [loop for loop in loops if loop.trace.complete]
     said += [s for loop in loops for ask in _OF_A_LOOP for s in ask(script, read, loop)]
     if not read.loops:
-        said += trainer_sampling(script, read)
+        said += [*trainer_sampling(script, read), *method_orders(script, read)]
+    said += [s for ask in _OF_A_FILE for s in ask(script, read)]
     told = {(s.code, s.sighting.place): s for s in said if isinstance(s, Told)}
     skipped = {(s.check, s.reason): s for s in said if isinstance(s, Skipped)}
     return SourceLoops(
