@@ -31,7 +31,8 @@ class Manner:
     """Whether a row is given alone, without an axis of rows."""
     kind: str = "torch"
     count: str = "number"
-    """Lengths as a `number`, a `list` or a `tensor`."""
+    """Lengths as a `number`, a `list` or a `tensor`; `starts`: those of prompts as a tensor, the
+    number of tokens to keep as a number."""
     mask: str = "int"
     span: str = "completion"
     """What a mask of the completion spans: the `completion`, the `whole` row, its `targets`."""
@@ -93,6 +94,7 @@ class ExtractionImplementation(Implementation):
     def _manners(self) -> Iterator[Manner]:
         """Ways to try, the usual ones first."""
         counts = _options(self.slots, (Slot.KEEP, Slot.START), ("number", "list", "tensor"))
+        counts += ("starts",) if {Slot.KEEP, Slot.START} <= self.slots else ()
         masks = (Slot.ATTENTION, Slot.COMPLETION_MASK, Slot.PROMPT_MASK)
         kinds = _options(self.slots, masks, ("int", "bool", "float"))
         spans = _options(self.slots, (Slot.COMPLETION_MASK,), ("completion", "whole", "targets"))
@@ -153,7 +155,8 @@ class ExtractionImplementation(Implementation):
         counts = texts.starts()
         if slot is Slot.KEEP:
             counts = [texts.after] * len(texts.prompts)
-        if self.manner.one_row or self.manner.count == "number":
+        kept = slot is Slot.KEEP and self.manner.count == "starts"
+        if self.manner.one_row or self.manner.count == "number" or kept:
             return ["raw", counts[0]]
         return ["raw", counts] if self.manner.count == "list" else ["torch:int", counts]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log
+from typing import Any
 
 from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
@@ -34,6 +35,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             ),
         )
     yield from _advantages(seen)
+    yield from _whitened(seen)
     yield from sightings(
         seen,
         "padding in sum",
@@ -56,6 +58,38 @@ def _advantages(seen: Seen) -> Iterator[Sighting]:
                     rounded(found[0]),
                 ),
             )
+
+
+def _whitened(seen: Seen) -> Iterator[Sighting]:
+    """Where token advantages are whitened, what stands in padded slots moves those of real ones."""
+    mask = [[1, 1, 1], [1, 1, 0]]
+    for gauge in seen.gauges:
+        if gauge.role != "advantage-whitening":
+            continue
+        answers = [
+            gauge.run({"advantages": [[1.0, -1.0, 0.5], [2.0, 0.0, last]], "mask": mask})
+            for last in (0.0, 5.0)
+        ]
+        first, other = (_first(answer) for answer in answers)
+        if first is not None and other is not None and abs(first - other) > 1e-4:
+            yield Sighting(
+                gauge.where["mean"],
+                "padded slots enter the statistics that token advantages are whitened with",
+                Evidence(
+                    "advantages (1, −1, 0.5) and (2, 0, x), x padded: first advantage returned "
+                    "for x = 5; expected as for x = 0",
+                    rounded(other),
+                    rounded(first),
+                ),
+            )
+
+
+def _first(value: Any) -> float | None:
+    """The first of the advantages that were returned, alone, under their key, or in a tuple."""
+    if isinstance(value, dict):
+        value = next((v for k, v in value.items() if "adv" in k.lower()), None)
+    shape = [len(row) for row in value if isinstance(row, list)] if isinstance(value, list) else []
+    return float(value[0][0]) if shape == [3, 3] else None
 
 
 FAULT = Fault(

@@ -61,6 +61,8 @@ class Slot(StrEnum):
     DEVICE = "device"
     TOKENIZER = "tokenizer"
     TENSORS = "tensors by name"
+    DISCOUNT = "discount"
+    TRUNCATED = "rows cut off"
     UNSEEN = "setting that is not known"
 
 

@@ -50,6 +50,17 @@ def shaping_landmarks(target: Target) -> dict[str, Place]:
     return spots
 
 
+def cut_mask(target: Target) -> ast.stmt | None:
+    """The first statement that takes a part of a mask that is given."""
+    masks = {p.name for p in target.parameters if p.slot in (Slot.MASK, Slot.COMPLETION_MASK)}
+    for statement in _statements(target.node):
+        for node in ast.walk(statement):
+            match node:
+                case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple()) if name in masks:
+                    return statement
+    return None
+
+
 def _summed(target: Target, flow: Flow) -> Place | None:
     """The last statement that sums or averages what is made of both policies."""
     found = [
@@ -145,6 +156,7 @@ def extraction_landmarks(tree: ast.Module, target: Target) -> dict[str, Place]:
         "slice": before[-1] if before else picks,
         "window": slices[-1] if slices else picks,
         "sum": sums[-1] if sums else None,
+        "mask": cut_mask(target),
         "picking": picks,
     }
     found = {key: place(target.name, node) for key, node in chosen.items() if node}
