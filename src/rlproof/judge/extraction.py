@@ -302,8 +302,8 @@ class _Case:
         yield (
             "one window",
             Evidence(
-                f"rows padded on the right, prompts of {', '.join(map(str, starts))} tokens: log-probs "
-                f"returned for the {len(texts.completions[row])} tokens of the row with "
+                f"rows padded on the right, prompts of {', '.join(map(str, starts))} tokens: "
+                f"log-probs returned for the {len(texts.completions[row])} tokens of the row with "
                 f"{starts[row]}",
                 _shown(got[row][: end - starts[row]]),
                 _shown(values[row][starts[row] : end]),
