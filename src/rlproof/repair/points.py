@@ -23,12 +23,12 @@ _BOUNDS = {"clip_low", "clip_high", "clip_from"}
 MOVES: dict[str, set[str]] = {
     "ADV001": {"baseline", *_SCALE},
     "ADV004": {"eps", "eps_place"},
-    "ADV005": {"eps", "eps_place"},
+    "ADV005": _SCALE,
     "ADV006": {"eps", "eps_place"},
     "ADV007": _SCALE,
     "ADV008": {"baseline", *_SCALE},
     "ADV009": {"baseline", *_SCALE},
-    "ADV011": _SCALE,
+    "ADV011": {*_SCALE, "eps", "eps_place"},
     "ADV012": {"baseline", *_SCALE},
     "ADV013": {"baseline", *_SCALE},
     "ADV015": {"sign", "baseline", *_SCALE},
@@ -62,7 +62,7 @@ MOVES: dict[str, set[str]] = {
 }
 _SCORING = {
     "LGP001", "LGP002", "LGP003", "LGP004", "LGP005", "LGP006", "LGP007", "LGP008", "LGP009",
-    "LGP010", "MSK009", "MSK013",
+    "LGP010", "MSK009", "MSK013", "MSK014",
 }  # fmt: skip
 """Faults of log-probs, which the functions that call the faulty one have as well."""
 _ANY = {"SUR014", "SUR015", "LOP012", "MET004"} | _SCORING

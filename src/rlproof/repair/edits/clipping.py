@@ -154,3 +154,22 @@ def possible(site: Site) -> Iterator[Edit]:
             )
             if own:
                 yield Edit("a range below 1", (site.put(node, f"{PUBLISHED:g}"),), choice=why)
+
+
+def capped(site: Site) -> Iterator[Edit]:
+    """A dual clip behind the larger of two losses: min(loss, −A·c) where A < 0."""
+    cap, advantages = site.name_of(Slot.CAP), site.name_of(Slot.ADVANTAGES)
+    if cap is None or advantages is None or not site.is_torch:
+        return
+    for node in site.everywhere(ast.Assign):
+        target, torch = node.targets[0], site.arrays
+        larger = isinstance(node.value, ast.Call) and called(node.value) in {"max", "maximum"}
+        if larger and isinstance(target, ast.Name) and site.alone(node):
+            name = target.id
+            line = (
+                f"{name} = {torch}.where({advantages} < 0, "
+                f"{torch}.min({name}, -{advantages} * {cap}), {name})"
+            )
+            stop = site.lines(node)[1]
+            text = f"{site.indent(node)}{line}\n"
+            yield Edit("use the cap that is given", (Change(stop, stop, text),))
