@@ -67,6 +67,8 @@ _SCORING = {
 """Faults of log-probs, which the functions that call the faulty one have as well."""
 _ANY = {"SUR014", "SUR015", "LOP012", "MET004"} | _SCORING
 """Their values are those of no point at all, or each of their axes is wrong at once."""
+_UNSCALES = {"ADV007", "ADV008", "OBJ001"}
+"""Faults of a scale whose repair may be to leave it out."""
 _LINE = re.compile(r", line \d+")
 _SIGNED = {"surrogate_weight", "divergence_weight"}
 Point = Mapping[str, str | float]
@@ -95,8 +97,13 @@ def strays(
     scoring = set().union(*codes.values()) & _SCORING
     now = {plain(target.name): target.objective for target in after.targets}
 
+    targets = {whole(target.name) for target in before.targets}
+    helpers = set(codes) - targets
+    """Functions with a fault that are judged in those that call them."""
+
     def allowed(name: str, role: str) -> set[str]:
         own = {name, *(callers or {}).get(name, ())}
+        own |= {helper for helper in helpers if name in (callers or {}).get(helper, ())}
         shared = scoring if role == "log-probs" else set[str]()
         return shared.union(*(codes.get(one, set()) for one in own))
 
@@ -134,11 +141,22 @@ def _kept(before: Point, after: Point, codes: set[str], trains: bool) -> bool:
     plants = [p for code in codes if (p := catalogue()[code].plant)]
     for plant in plants:
         moves.add(plant.axis)
+    if _loses(before, after, codes):
+        return False
     return all(
         _same(value, after.get(axis))
         or (axis in moves and (not trains or _may_become(axis, value, after.get(axis), moves)))
         for axis, value in before.items()
     )
+
+
+def _loses(before: Point, after: Point, codes: set[str]) -> bool:
+    """Whether advantages are no longer centred, or no longer scaled and no fault is in that."""
+    gone = {
+        axis for axis in ("baseline", "scale")
+        if after.get(axis) == "none" and before.get(axis, "none") != "none"
+    }  # fmt: skip
+    return "baseline" in gone or ("scale" in gone and not codes & _UNSCALES)
 
 
 def _may_become(axis: str, before: str | float, after: str | float | None, moves: set[str]) -> bool:
