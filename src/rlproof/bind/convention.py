@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,6 +14,8 @@ _ARRAY_METHODS = {
     "abs", "clamp", "clip", "detach", "dim", "exp", "float", "masked_fill", "mean", "reshape",
     "size", "squeeze", "std", "sum", "unsqueeze", "var", "view",
 }  # fmt: skip
+_BY_TOKEN = re.compile(r"\badvantages?`*:?\s+(?:of shape\s+)?\(\s*\w+\s*,\s*\w+\s*\)")
+"""`advantages (B, T)`: one for each token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ def conventions(script: Script, target: Target) -> Iterator[Convention]:
             yield from (Convention("list", shape) for shape in ("row", "token"))
             continue
         shapes = ("row", "column", "token")
+        if _BY_TOKEN.search(target.doc):
+            shapes = ("token", "row", "column")
         # rewards come in the precision of the library, where rounding shows
         dtype = "float32" if array == "mlx" and target.role is Role.ADVANTAGES else "float"
         for mask, shape in product(("number", "bool", "int"), shapes):

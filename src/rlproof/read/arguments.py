@@ -138,14 +138,16 @@ def _first(node: FunctionNode) -> str:
 
 def ignored_masks(script: Script, call: LossCall) -> Iterator[tuple[str, str]]:
     """Masks that are given, and read only under a switch that no call of the script sets."""
-    for parameter in call.target.parameters:
-        if parameter.slot is not Slot.MASK or parameter.name not in call.arguments:
-            continue
-        for switch in call.target.parameters:
-            off = isinstance(switch.default, ast.Constant) and switch.default.value is False
-            if off and _only_under(call.node, parameter.name, switch.name):
-                if switch.name not in call.arguments and not _is_set(script, switch.name):
-                    yield parameter.name, switch.name
+    args = call.node.args
+    positional = [a.arg for a in (*args.posonlyargs, *args.args)]
+    defaults = dict(zip(positional[::-1], args.defaults[::-1], strict=False))
+    defaults |= {a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
+    off = [n for n, d in defaults.items() if isinstance(d, ast.Constant) and d.value is False]
+    for name in call.arguments:
+        for switch in off if objective_slot(name) is Slot.MASK and name not in off else []:
+            if _only_under(call.node, name, switch):
+                if switch not in call.arguments and not _is_set(script, switch):
+                    yield name, switch
 
 
 def _is_set(script: Script, name: str) -> bool:

@@ -114,6 +114,10 @@ class _Reader:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self._assign(name, value, statement)
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                for one, value in zip(names, values, strict=False):
+                    if isinstance(one, ast.Name):
+                        self._assign(one.id, value, statement)
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
                 into, given = self.trails.get(name, _NONE), self._trail(value, statement)
                 yield from self._clash(statement, [into, given])
