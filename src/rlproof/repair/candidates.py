@@ -68,7 +68,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "KLD009": (divergence.as_k1,),
     "LGP001": (scoring.heated,),
     "LGP002": (tokens.scale_logits, scoring.heat_moved),
-    "LGP003": (tokens.shifted, scoring.last_logits_dropped),
+    "LGP003": (tokens.shifted, scoring.last_logits_dropped, pieces.window_of_each_row),
     "LGP004": (tokens.stable,),
     "LGP005": (tokens.full_precision,),
     "LGP006": (tokens.last_axis,),

@@ -47,6 +47,22 @@ def mask_shifted(site: Site) -> Iterator[Edit]:
                 yield Edit("shift the mask like the tokens", (site.put(last, "1:"),))
 
 
+def window_of_each_row(site: Site) -> Iterator[Edit]:
+    """`logps[:, start : start + keep]` to the columns of each row, behind its own prompt."""
+    starts, keep = site.name_of(Slot.START), site.name_of(Slot.KEEP)
+    if starts is None or keep is None or not site.is_torch:
+        return
+    for node in site.nodes(ast.Subscript):
+        match node.slice:
+            case ast.Tuple(
+                elts=[ast.Slice(lower=None), ast.Slice(lower=ast.expr(), upper=ast.expr())]
+            ):
+                rows = site.source(node.value)
+                columns = f"{starts}[:, None] - 1 + {site.arrays}.arange({keep})"
+                text = f"{rows}.gather(1, ({columns}).clamp(max={rows}.shape[1] - 1))"
+                yield Edit("a window for each row", (site.put(node, text),))
+
+
 def without_statement(site: Site) -> Iterator[Edit]:
     """The finding's statement taken out, where its function has others beside it."""
     statement = site.statement_at(site.finding.place.line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from rlproof.read.landmarks import called
+from rlproof.read.landmarks import WHITENING, called
 from rlproof.read.names import Slot, words
 from rlproof.read.parameters import number
 from rlproof.repair.edits.model import Change, Edit
@@ -110,7 +110,11 @@ def of_whole_group(site: Site) -> Iterator[Edit]:
 
 
 def once(site: Site) -> Iterator[Edit]:
-    """`(a - a.mean()) / (a.std() + eps)` to `a`, where `a` is normalised already."""
+    """`(a - a.mean()) / (a.std() + eps)`, or `whiten(a, …)`, to `a`, normalised already."""
+    for call in site.nodes(ast.Call):
+        if set(words(called(call))) & WHITENING and call.args:
+            if Slot.REWARDS in site.taint(call.args[0]) and is_simple(call.args[0]):
+                yield Edit("normalise once", (site.put(call, site.source(call.args[0])),))
     for node in _divisions(site):
         left = node.left
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and is_simple(left.left):
