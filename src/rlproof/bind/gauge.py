@@ -69,12 +69,17 @@ class GaugeImplementation(Implementation):
         axes = (0,) if values is not _PLAIN else (0, 1) if target.has(Slot.MASK) else (0, 1, 2)
         for self.peeled in axes:
             try:
-                self.settle(lambda: self._request(values), lambda a: _answers(a["value"]))
+                self.settle(lambda: self._request(values), self._accepts)
             except UnbindableError as error:
                 reason = reason or str(error)
             else:
                 return
         raise UnbindableError(reason)
+
+    def _accepts(self, answer: Spec) -> bool:
+        if self.target.role is Role.GROUP_FILTER:  # which may leave nothing
+            return isinstance(answer["value"], list)
+        return _answers(answer["value"])
 
     def run(self, values: Mapping[str, Any]) -> Any:
         """What the function returns, as plain lists.
@@ -127,11 +132,10 @@ def _negated(value: Any) -> Any:
 
 
 def _answers(value: Any) -> bool:
-    """Whether what was returned is numbers, under keys too, or rows by their names."""
+    """Whether what was returned is numbers, under keys too."""
     if isinstance(value, dict):
         return any(map(_answers, value.values()))
-    named = isinstance(value, list) and all(isinstance(x, str) for x in value)
-    return (named and value != []) or numbers(value) != []
+    return numbers(value) != []
 
 
 def numbers(value: Any) -> list[float]:

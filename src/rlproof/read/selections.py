@@ -222,7 +222,9 @@ class _Reader:
                 return _NONE
             case ast.Call(func=func, args=args):
                 inner = [func.value] if isinstance(func, ast.Attribute) else []
-                return _NONE.union(*(self._trail(n, statement) for n in (*inner, *args)))
+                found = _NONE.union(*(self._trail(n, statement) for n in (*inner, *args)))
+                mixed = any(one.contradicts(other) for one in found for other in found)
+                return _NONE if mixed else found  # what it does with both is not known
             case ast.BinOp(left=left, right=right):
                 return self._trail(left, statement) | self._trail(right, statement)
             case ast.UnaryOp(operand=operand):
