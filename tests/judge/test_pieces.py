@@ -14,6 +14,33 @@ def masked_whiten(values, mask, shift_mean=True):
     whitened = (values - mean) * torch.rsqrt(var + 1e-8)
     return whitened if shift_mean else whitened + mean
 """,
+    "whitening of what is 0 in padding": """
+import torch
+
+
+def normalize_advantages(advantages, mask):
+    centred = advantages - advantages.sum() / mask.sum()
+    var = (centred**2 * mask).sum() / mask.sum()
+    return centred * torch.rsqrt(var + 1e-8) * mask
+""",
+    "a group that is left out": """
+import torch
+
+
+def group_advantages(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    missing = torch.isnan(groups).any(dim=1, keepdim=True)
+    mean = torch.nanmean(groups, dim=1, keepdim=True)
+    return torch.where(missing, torch.zeros_like(groups), groups - mean).view(-1)
+""",
+    "flat tokens": """
+import torch
+
+
+def token_loss(logps, old_logps, advantages):
+    \"\"\"logps (N,), old_logps (N,), advantages (N,); not (B, T).\"\"\"
+    return -(torch.exp(logps - old_logps) * advantages).mean()
+""",
     "scores at the last token by position": """
 import torch
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlproof.faults.extraction import sightings
 from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
-from rlproof.faults.seen import Batch, Seen
+from rlproof.faults.seen import Batch, GaugeSeen, Seen
 
 
 def detect(seen: Seen) -> Iterator[Sighting]:
@@ -62,16 +62,16 @@ def _advantages(seen: Seen) -> Iterator[Sighting]:
 
 def _whitened(seen: Seen) -> Iterator[Sighting]:
     """Where token advantages are whitened, what stands in padded slots moves those of real ones."""
-    mask = [[1, 1, 1], [1, 1, 0]]
     for gauge in seen.gauges:
         if gauge.role != "advantage-whitening":
             continue
-        answers = [
-            gauge.run({"advantages": [[1.0, -1.0, 0.5], [2.0, 0.0, last]], "mask": mask})
-            for last in (0.0, 5.0)
-        ]
-        first, other = (_first(answer) for answer in answers)
-        if first is not None and other is not None and abs(first - other) > 1e-4:
+        first, other, shifted = (_white(gauge, *case) for case in ((0, 0), (0, 5), (1, 0)))
+        whole, moved = (_white(gauge, *case, real=1) for case in ((0, 0), (1, 1)))
+        if first is None or other is None or None in (shifted, whole, moved):
+            continue
+        # a sum over slots that are 0 in padding, by the number of real ones, is as right
+        centres, still = _near(whole, moved), _near(first, shifted)
+        if not _near(first, other) and centres and not still:
             yield Sighting(
                 gauge.where["mean"],
                 "padded slots enter the statistics that token advantages are whitened with",
@@ -82,6 +82,16 @@ def _whitened(seen: Seen) -> Iterator[Sighting]:
                     rounded(first),
                 ),
             )
+
+
+def _white(gauge: GaugeSeen, shift: float, last: float, real: int = 0) -> float | None:
+    """The first advantage returned, all real ones shifted; the last slot is padding, or real."""
+    rows = [[1.0 + shift, -1.0 + shift, 0.5 + shift], [2.0 + shift, shift, last]]
+    return _first(gauge.run({"advantages": rows, "mask": [[1, 1, 1], [1, 1, real]]}))
+
+
+def _near(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and abs(one - other) < 1e-4
 
 
 def _first(value: Any) -> float | None:

@@ -20,7 +20,7 @@ from rlproof.bind.advantages import AdvantagesImplementation
 from rlproof.faults.seen import Place, Point
 from rlproof.probe.advantages import GROUP, REWARDS, AdvantagesObservation
 from rlproof.probe.groups import SETTLED, SQUARE, GroupsObservation, observe_groups
-from rlproof.read.calls import Setting, is_called, reads_missing, settings
+from rlproof.read.calls import Setting, is_called, reads_missing, settings, tests_missing
 from rlproof.read.landmarks import place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Script, Target
@@ -172,7 +172,7 @@ def _spread(
     if not all(map(isfinite, groups.bad[3:])):
         return "others"
     low, high = groups.bad[1:3]  # of the rewards 0 and 1
-    lost = not all(map(isfinite, (low, high))) or low == high
+    lost = not all(map(isfinite, (low, high))) or (low == high and not tests_missing(target))
     return "group" if lost and reads_missing(target) else None
 
 

@@ -15,6 +15,7 @@ from rlproof.bind.loss import LossImplementation
 from rlproof.faults.seen import Batch, Place, Rows
 from rlproof.probe.rows import LENGTHS, MOVED, RowsObservation, observe_rows
 from rlproof.read.landmarks import definition, loss_landmarks, place
+from rlproof.read.names import Slot
 from rlproof.read.targets import Target
 from rlproof.read.terms import (
     advantage_average,
@@ -26,9 +27,8 @@ from rlproof.read.terms import (
 
 _TOLERANCE = 1e-3
 _ZERO = 1e-9
-_PER_ROW = re.compile(
-    r"\badvantages?`*:?\s+(?:of shape\s+)?\(\s*[A-Za-z_]+\s*,?\s*\)", re.IGNORECASE
-)
+_ROWS, _TOKENS = r"(?:of shape\s+)?\(\s*[A-Za-z_]+\s*,?\s*\)", r"\(\s*\w+\s*,\s*\w+\s*\)"
+_PER_ROW = re.compile(rf"\badvantages?`*:?\s+{_ROWS}", re.IGNORECASE)
 """`advantages (B,)`: one for each row."""
 Fact = tuple[Place, dict[str, Any]]
 
@@ -95,13 +95,17 @@ def _padded(seen: RowsObservation, target: Target) -> Iterator[Fact]:
     """Advantages of padded slots move the loss."""
     if seen.by_slot is None or abs(seen.by_slot[0] - seen.by_slot[1]) < _TOLERANCE:
         return
-    yield _spot(target, advantage_reduction, "slots"), {"advantages_of_padding": seen.by_slot}
+    if advantage_reduction(target) is not None:  # one slot that stands for its row is no sum
+        yield _spot(target, advantage_reduction, "slots"), {"advantages_of_padding": seen.by_slot}
 
 
 def _documented(loss: LossImplementation) -> Iterator[Fact]:
     """One advantage a row, as the docstring says, fails: it is laid along the tokens."""
-    if loss.convention.advantages == "row" or not _PER_ROW.search(loss.target.doc):
+    doc, new = loss.target.doc, loss.target.parameter(Slot.NEW)
+    if loss.convention.advantages == "row" or not _PER_ROW.search(doc) or new is None:
         return
+    if not re.search(_TOKENS, doc) or re.search(rf"\b{new.name}\b`*:?\s+{_ROWS}", doc):
+        return  # all of them may be flat
     rows = [[-1.0, -0.7, -1.2], [-0.9, -1.4, -1.1]]
     batch = Batch(rows, rows, rows, [1.0, -1.0], [[1, 1, 1], [1, 1, 0]])
     own = loss.convention
