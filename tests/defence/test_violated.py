@@ -4,8 +4,8 @@ from rlproof.defence.violated import VIOLATED
 from rlproof.faults.registry import catalogue
 from rlproof.lab.claims.registry import modules
 
-NO_MATHEMATICS = {"LOP010", "LOP012", "OBJ001"}
-"""A crash, randomness, and a published objective that is another than the declared one."""
+NO_MATHEMATICS = {"LOP010", "LOP012", "MET005", "OBJ001"}
+"""A crash, randomness, a logged length, a published objective that is not the declared one."""
 
 
 def test_every_fault_has_its_row():

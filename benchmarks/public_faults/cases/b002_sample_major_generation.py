@@ -1,7 +1,6 @@
 # entry: B002
 # source: StarsfieldAI/R1-V#67
 # expect: ADV002
-# missed: not reached: `repeat` of a tensor inside a method is not followed to the groups
 """A trainer for a model that sees: generation in a loop over samples, all prompts at once."""
 
 import torch

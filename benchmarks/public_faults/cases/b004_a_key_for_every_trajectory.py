@@ -1,7 +1,6 @@
 # entry: B004
 # source: rllm-org/rllm#776
 # expect: ADV003
-# missed: not reached: keys that are new for every row are not told from ids of prompts
 """Advantages of an agent's trajectories, grouped by a key."""
 
 import uuid

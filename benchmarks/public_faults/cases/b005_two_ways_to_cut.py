@@ -1,7 +1,6 @@
 # entry: B005
 # source: tenstorrent/tt-metal#46412
 # expect: any
-# missed: no code: two slicings of paired tensors
 """Gradient accumulation over shards: log-probs by micro-batch, advantages by device."""
 
 import torch

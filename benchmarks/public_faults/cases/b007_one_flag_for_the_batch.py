@@ -1,7 +1,6 @@
 # entry: B007
 # source: huggingface/trl#6804
 # expect: any
-# missed: not recognised: a filter of a replay buffer is no advantage or loss
 """A replay buffer keeps groups whose rewards differ."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B008
 # source: alessiodm/drl-zh#17
 # expect: any
-# missed: no code: two permutations of paired tensors
 """A PPO exercise: minibatches of shuffled experience."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B012
 # source: NVIDIA-NeMo/RL#3794
 # expect: any
-# missed: no code: a column of other rows
 """Dynamic sampling: prompts whose rewards do not differ are left out."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B015
 # source: NVIDIA-NeMo/RL#4161
 # expect: ADV007|ADV005|ADV004|ADV006
-# missed: not reached: the residue shows only beside an outlier, which no probe has
 """Leave-one-out advantages; the variance is E[x²] − E[x]², guarded by std > 0."""
 
 import torch

@@ -1,7 +1,7 @@
 # entry: B017
 # source: Tencent-Hunyuan/UniRL#335
 # expect: ADV009
-# missed: undecided: a formula of the batch reaches everything by its nature
+# missed: undecided: the group's mean over the batch's std is published, and reaches every row by its nature
 """Advantages for samples whose scorer may fail."""
 
 import torch

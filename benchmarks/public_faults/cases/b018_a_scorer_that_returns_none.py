@@ -1,7 +1,6 @@
 # entry: B018
 # source: modelscope/ms-swift#8123
 # expect: ADV009
-# missed: not recognised: weights of reward functions
 """Several reward functions, each normalised by itself; one that abstains gives NaN."""
 
 import torch

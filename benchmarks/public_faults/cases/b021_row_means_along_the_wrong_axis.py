@@ -1,7 +1,6 @@
 # entry: B021
 # source: OpenRLHF/OpenRLHF#1250
 # expect: ADV012|LOP010
-# missed: undecided: an unknown formula
 """Advantages of the samples of each prompt, normalised over the real ones."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B022
 # source: NovaSky-AI/SkyRL#1305
 # expect: any
-# missed: not recognised: a whitening of token advantages is not looked at alone
 """Advantages of tokens, normalised over the batch."""
 
 import torch

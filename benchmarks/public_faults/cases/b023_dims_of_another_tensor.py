@@ -1,7 +1,7 @@
 # entry: B023
 # source: yifan123/flow_grpo#244
 # expect: SUR010|SUR015|ADV001|ADV012|KLD008
-# missed: not recognised: log-probs of samples (B,) beside rows of tokens
+# missed: undecided: for log-probs (B,) the mean of all and the mean of rows add up to the same loss
 """GRPO on images: a KL of each sample, from the means of two denoising steps."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B024
 # source: areal-project/AReaL#1346
 # expect: MSK001|MSK002
-# missed: not reached: advantages of tokens are not varied in masked slots
 """Sequence-level objective: one ratio and one advantage for each response."""
 
 import torch

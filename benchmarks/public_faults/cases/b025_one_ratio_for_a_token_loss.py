@@ -1,7 +1,7 @@
 # entry: B025
 # source: walkinglabs/hands-on-modern-rl#75
 # expect: SUR010
-# missed: undecided: a loss of row sums is an unknown objective
+# missed: undecided: one ratio for a whole completion is published (RLOO); only the docstring speaks of tokens
 """A chapter's GRPO loss."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B030
 # source: pytorch/rl#1033
 # expect: SUR014
-# missed: not reached: the probe has one token, whose std is NaN
 """A clipped PPO loss module."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B031
 # source: volcengine/verl#2506
 # expect: MSK011
-# missed: not reached: the call is in a loop that needs an actor, and columns are not told apart
 """A trainer's actor: policy loss with one wrong argument."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B032
 # source: unslothai/unsloth#4927
 # expect: any
-# missed: not reached: arguments by position are not compared with the parameters' names
 """A patched trainer calls the loss by position."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B035
 # source: huggingface/trl#6654
 # expect: MSK001|MSK002|AGG004
-# missed: undecided: an unknown aggregation
 # also: MSK001 MSK002 AGG004
 """A length-unbiased objective: the token losses of a row are to be summed."""
 

@@ -1,7 +1,6 @@
 # entry: B036
 # source: PrimeIntellect-ai/prime-rl#76
 # expect: any
-# missed: undecided: with advantages of tokens it is right, and the file doesn't say which they are
 """A loss for one batch; advantages are one number a row."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B064
 # source: THUDM/slime#1370
 # expect: KLD008
-# missed: not reached: rewards are shaped by the KL of all slots, and only losses are tested for that
 """Rewards minus the KL of each response; tool output has mask 0."""
 
 import numpy as np

@@ -1,7 +1,6 @@
 # entry: B073
 # source: allenai/open-instruct#1202
 # expect: any
-# missed: no code: tool output in the loss is told by roles that a script's mask doesn't have
 """A refactored call loses the flag that masks tool output."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B074
 # source: volcengine/verl#6376
 # expect: any
-# missed: not recognised: a return with a discount is of another algorithm than those looked at
 """Reward-to-go with a terminal reward; tool tokens have mask 0."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B076
 # source: wyf3/llm_related#37
 # expect: any
-# missed: not recognised: a score placed on a token is of another algorithm than those looked at
 """The score of a response goes to its last action."""
 
 import torch

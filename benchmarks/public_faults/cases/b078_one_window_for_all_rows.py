@@ -1,7 +1,6 @@
 # entry: B078
 # source: modelscope/ms-swift#3069
 # expect: LGP003|MSK009
-# missed: not recognised: lengths of the prompts
 """Right-padded rows of different prompt lengths; one number of logits is kept for all."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B080
 # source: volcengine/verl#3287
 # expect: any
-# missed: not recognised: a supervised loss
 """A supervised loss: the mask of the response, sliced from one too far."""
 
 import torch

@@ -1,7 +1,6 @@
 # entry: B081
 # source: Goekdeniz-Guelmez/mlx-lm-lora#80
 # expect: any
-# missed: not reached: log-probs that are 0 outside their mask are not compared slot by slot
 """Log-probs of the completion: targets are tokens[1:], the mask is mask[:-1]."""
 
 import torch

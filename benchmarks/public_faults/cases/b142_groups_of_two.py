@@ -3,7 +3,7 @@
 # kind: run
 # facts: group_size=2
 # expect: any
-# missed: no code: seven groups in ten without a signal are a choice, and no alarm
+# missed: no code: groups of two that agree seven times in ten are a choice that costs what it must
 """A log: two answers a prompt at 18 % success."""
 
 import json

@@ -1,7 +1,6 @@
 # entry: B159
 # source: huggingface/trl#3476
 # expect: any
-# missed: no code: a length that is logged
 """Mean length from a mask in which truncated rows are 0."""
 
 import torch

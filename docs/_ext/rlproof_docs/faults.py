@@ -24,6 +24,7 @@ FAMILIES = {
     "KLD": "Divergence",
     "AGG": "Aggregation",
     "MSK": "Masks and padding",
+    "DAT": "Data that belong together",
     "LGP": "Log-probabilities",
     "SMP": "Sampling",
     "LOP": "The loop",

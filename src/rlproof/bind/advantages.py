@@ -47,6 +47,8 @@ class AdvantagesImplementation(Implementation):
 
     def _layouts(self) -> tuple[str, ...]:
         """Shapes of the rewards to try; with a mask they may be those of single tokens."""
+        if self.target.has(Slot.WEIGHTS):  # one for each reward function
+            return ("column",)
         return ("column", "rows", "cube") if self.target.has(Slot.MASK) else ("flat", "grid")
 
     def run(self, rewards: list[float], group_size: int) -> list[float]:
@@ -120,6 +122,8 @@ class AdvantagesImplementation(Implementation):
                     arguments[parameter.name] = ["raw", [repr(reward) for reward in rewards]]
                 case Slot.EPS if parameter.required:
                     arguments[parameter.name] = ["raw", 1e-6]
+                case Slot.WEIGHTS if parameter.required:
+                    arguments[parameter.name] = [self.convention.kind(), [1.0]]
                 case Slot.SWITCH if parameter.required:
                     arguments[parameter.name] = ["raw", True]
                 case Slot.MASK if self.target.has(Slot.REWARDS):
@@ -127,7 +131,7 @@ class AdvantagesImplementation(Implementation):
                     if self.layout == "cube":
                         ones = [ones[i : i + group_size] for i in range(0, len(ones), group_size)]
                     arguments[parameter.name] = [self.convention.mask_kind(), ones]
-                case None | Slot.EPS | Slot.SWITCH | Slot.PROMPTS:
+                case None | Slot.WEIGHTS | Slot.EPS | Slot.SWITCH | Slot.PROMPTS:
                     continue
                 case _ if parameter.required:
                     raise UnbindableError(f"needs `{parameter.name}` ({parameter.slot})")

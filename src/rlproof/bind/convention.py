@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
+from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
 
 _ARRAY_METHODS = {
     "abs", "clamp", "clip", "detach", "dim", "exp", "float", "masked_fill", "mean", "reshape",
     "size", "squeeze", "std", "sum", "unsqueeze", "var", "view",
 }  # fmt: skip
+_BY_TOKEN = re.compile(r"\badvantages?`*:?\s+(?:of shape\s+)?\(\s*\w+\s*,\s*\w+\s*\)")
+"""`advantages (B, T)`: one for each token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ def conventions(script: Script, target: Target) -> Iterator[Convention]:
             yield from (Convention("list", shape) for shape in ("row", "token"))
             continue
         shapes = ("row", "column", "token")
+        if _BY_TOKEN.search(target.doc) or _reduces_slots(target):
+            shapes = ("token", "row", "column")
         # rewards come in the precision of the library, where rounding shows
         dtype = "float32" if array == "mlx" and target.role is Role.ADVANTAGES else "float"
         for mask, shape in product(("number", "bool", "int"), shapes):
@@ -53,6 +59,22 @@ def conventions(script: Script, target: Target) -> Iterator[Convention]:
             for shape in shapes
             if array == "torch"
         )
+
+
+def _reduces_slots(target: Target) -> bool:
+    """Whether a loss sums advantages up along their last axis, so that they have slots."""
+    advantages = target.parameter(Slot.ADVANTAGES)
+    for node in ast.walk(target.node):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="mean" | "sum"),
+                args=args,
+                keywords=keywords,
+            ) if advantages is not None and name == advantages.name:
+                given = [*args[:1], *(k.value for k in keywords if k.arg in ("dim", "axis"))]
+                if any(ast.unparse(one) == "-1" for one in given):
+                    return target.role is Role.LOSS
+    return False
 
 
 def _likely_arrays(script: Script, target: Target) -> list[str]:

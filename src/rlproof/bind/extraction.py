@@ -31,7 +31,8 @@ class Manner:
     """Whether a row is given alone, without an axis of rows."""
     kind: str = "torch"
     count: str = "number"
-    """Lengths as a `number`, a `list` or a `tensor`."""
+    """Lengths as a `number`, a `list` or a `tensor`; `starts`: those of prompts as a tensor, the
+    number of tokens to keep as a number."""
     mask: str = "int"
     span: str = "completion"
     """What a mask of the completion spans: the `completion`, the `whole` row, its `targets`."""
@@ -94,6 +95,7 @@ class ExtractionImplementation(Implementation):
         """Ways to try, the usual ones first."""
         several = (Slot.KEEP, Slot.START, Slot.LENGTHS)
         counts = _options(self.slots, several, ("number", "list", "tensor"))
+        counts += ("starts",) if {Slot.KEEP, Slot.START} <= self.slots else ()
         masks = (Slot.ATTENTION, Slot.COMPLETION_MASK, Slot.PROMPT_MASK)
         kinds = _options(self.slots, masks, ("int", "bool", "float"))
         spans = _options(self.slots, (Slot.COMPLETION_MASK,), ("completion", "whole", "targets"))
@@ -156,7 +158,8 @@ class ExtractionImplementation(Implementation):
             counts = [sum(row) for row in texts.attention()]
         if slot is Slot.KEEP:
             counts = [texts.after] * len(texts.prompts)
-        if self.manner.one_row or self.manner.count == "number":
+        kept = slot is Slot.KEEP and self.manner.count == "starts"
+        if self.manner.one_row or self.manner.count == "number" or kept:
             return ["raw", counts[0]]
         return ["raw", counts] if self.manner.count == "list" else ["torch:int", counts]
 

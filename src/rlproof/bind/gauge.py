@@ -11,10 +11,14 @@ from typing import Any
 
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
+from rlproof.read.gauges import entries, whitening_slot
 from rlproof.read.names import Slot
 from rlproof.read.targets import Parameter, Role, Script, Target
 
-GAUGES = (Role.DIVERGENCE, Role.ENTROPY, Role.COMPLETION_MASK)
+GAUGES = (
+    Role.DIVERGENCE, Role.ENTROPY, Role.COMPLETION_MASK, Role.RETURNS, Role.PLACEMENT,
+    Role.WHITENING, Role.SUPERVISED, Role.MEAN_LENGTH, Role.GROUP_FILTER,
+)  # fmt: skip
 _EVEN = [[[0.0] * 4] * 2]
 _PLAIN: dict[str, Any] = {
     Slot.NEW: [[log(0.5), log(0.5)]],
@@ -26,7 +30,30 @@ _PLAIN: dict[str, Any] = {
     Slot.EOS: 2,
     Slot.PAD: 0,
 }
-
+_PLAINS: dict[Role, dict[str, Any]] = {
+    Role.RETURNS: {Slot.REWARDS: [[0.0, 1.0]], Slot.MASK: [[1, 1]], Slot.DISCOUNT: 1.0},
+    Role.PLACEMENT: {
+        Slot.DIVERGENCES: [[0.0, 0.0], [0.0, 0.0]],
+        Slot.REWARDS: [1.0, 1.0],
+        Slot.MASK: [[1, 1], [1, 0]],
+    },
+    Role.WHITENING: {
+        Slot.ADVANTAGES: [[1.0, -1.0], [2.0, 0.0]],
+        Slot.MASK: [[1, 1], [1, 1]],
+    },
+    Role.SUPERVISED: {
+        Slot.LOGITS: [[[0.0] * 4] * 3],
+        Slot.TOKENS: [[3, 1, 2]],
+        Slot.MASK: [[0, 1, 1]],
+    },
+    Role.MEAN_LENGTH: {Slot.MASK: [[1, 1], [1, 0]], Slot.TRUNCATED: [1, 0]},
+    Role.GROUP_FILTER: {
+        Slot.REWARDS: [0.0, 1.0, 0.0, 1.0],
+        Slot.RESPONSES: ["a", "b", "c", "d"],
+        Slot.GROUP_SIZE: 2,
+    },
+}
+_AS_THEY_ARE = (Slot.EOS, Slot.PAD, Slot.DISCOUNT, Slot.RESPONSES, Slot.GROUP_SIZE)
 
 _LOG_PROBS = (Slot.NEW, Slot.OLD, Slot.REF)
 
@@ -38,15 +65,21 @@ class GaugeImplementation(Implementation):
         super().__init__(script, target, sandbox)
         self.peeled = 0
         """How many leading axes, of length 1 in every probe, the function does without."""
-        reason = ""
-        for self.peeled in (0, 1) if target.has(Slot.MASK) else (0, 1, 2):
+        reason, values = "", _PLAINS.get(target.role, _PLAIN)
+        axes = (0,) if values is not _PLAIN else (0, 1) if target.has(Slot.MASK) else (0, 1, 2)
+        for self.peeled in axes:
             try:
-                self.settle(lambda: self._request(_PLAIN), lambda a: numbers(a["value"]) != [])
+                self.settle(lambda: self._request(values), self._accepts)
             except UnbindableError as error:
                 reason = reason or str(error)
             else:
                 return
         raise UnbindableError(reason)
+
+    def _accepts(self, answer: Spec) -> bool:
+        if self.target.role is Role.GROUP_FILTER:  # which may leave nothing
+            return isinstance(answer["value"], list)
+        return _answers(answer["value"])
 
     def run(self, values: Mapping[str, Any]) -> Any:
         """What the function returns, as plain lists.
@@ -61,13 +94,28 @@ class GaugeImplementation(Implementation):
         for parameter in self.target.parameters:
             if parameter.slot is not None and parameter.slot in values:
                 arguments[parameter.name] = self._argument(parameter, values[parameter.slot])
+            elif parameter.slot is Slot.TENSORS:
+                arguments[parameter.name] = self._tensors(parameter, values)
             elif parameter.required:
                 raise UnbindableError(f"needs `{parameter.name}`, which no probe can give")
         return self.spec(arguments, "plain")
 
+    def _tensors(self, parameter: Parameter, values: Mapping[str, Any]) -> list[Any]:
+        """A table of tensors, with the entries that the function reads."""
+        given = {}
+        for key in entries(self.target.node, parameter.name):
+            slot = whitening_slot(key)
+            if slot is None or slot not in values:
+                raise UnbindableError(f'needs {parameter.name}["{key}"], which no probe can give')
+            kind = self.convention.mask_kind() if slot is Slot.MASK else self.convention.kind()
+            given[key] = [kind, values[slot]]
+        return ["tensors", given]
+
     def _argument(self, parameter: Parameter, value: Any) -> list[Any]:
-        if parameter.slot in (Slot.EOS, Slot.PAD):
+        if parameter.slot in _AS_THEY_ARE:
             return ["raw", value]
+        if parameter.slot is Slot.TRUNCATED:
+            return [self.convention.kind("bool"), [bool(x) for x in value]]
         for _ in range(self.peeled):
             value = value[0]
         if parameter.slot in _LOG_PROBS and parameter.negative:
@@ -81,6 +129,13 @@ class GaugeImplementation(Implementation):
 
 def _negated(value: Any) -> Any:
     return [_negated(item) for item in value] if isinstance(value, list) else -value
+
+
+def _answers(value: Any) -> bool:
+    """Whether what was returned is numbers, under keys too."""
+    if isinstance(value, dict):
+        return any(map(_answers, value.values()))
+    return numbers(value) != []
 
 
 def numbers(value: Any) -> list[float]:

@@ -213,7 +213,9 @@ def _coefficient(parameter: Parameter, batch: Batch) -> list[Any] | None:
     return None if value is None else ["raw", value]
 
 
-def _shaped(values: list[float], convention: Convention, width: int) -> list[Any]:
+def _shaped(values: list[Any], convention: Convention, width: int) -> list[Any]:
+    if any(isinstance(value, list) for value in values):  # one for each slot
+        return [list(row) for row in values]
     if convention.advantages == "row":
         return list(values)
     repeat = width if convention.advantages == "token" else 1

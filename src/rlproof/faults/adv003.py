@@ -24,6 +24,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 ),
                 Severity.WARNING if setting else None,
             )
+    yield from seen.written("ADV003")
 
 
 FAULT = Fault(

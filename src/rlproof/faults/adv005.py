@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rlproof.faults.model import Evidence, Fault, Severity, Sighting
-from rlproof.faults.seen import Seen
+from rlproof.faults.model import Evidence, Fault, Severity, Sighting, rounded
+from rlproof.faults.seen import AdvantagesSeen, Seen
 
 _ONE = 0.5  # of the ±1 that a residue over itself gives
 
@@ -17,6 +17,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
     Something small is the work of a stabiliser that no formula here has, not of such a guard.
     """
     for function in seen.advantages:
+        yield from _beside(function)
         failed = [t for t in function.facts["rounded_failures"] if t.error or _size(t) > _ONE]
         guarded = not function.facts["equal_failures"] and "eps_place" not in function.point
         if failed and guarded:
@@ -30,6 +31,27 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     [0.0] * len(trial.rewards),
                 ),
             )
+
+
+def _beside(function: AdvantagesSeen) -> Iterator[Sighting]:
+    """One success: the spread of the others is a residue of rounding, and passes the guard.
+
+    A published estimator that adds a stabiliser to what passes is left alone.
+    """
+    if (found := function.facts.get("residue")) is None or "eps_place" in function.point:
+        return
+    exact, rounded_off = found
+    yield Sighting(
+        function.where["guard"],
+        "where the others are equal their spread is 0, but rounding leaves a residue that "
+        "passes the guard and is divided by",
+        Evidence(
+            f"rewards 1 and {len(rounded_off.rewards) - 1} times {rounded_off.rewards[1]:g}, one "
+            "group: largest |advantage|",
+            rounded(_size(rounded_off), 3),
+            f"about as much as beside {exact.rewards[1]:g}: {_size(exact):.3g}",
+        ),
+    )
 
 
 def _size(trial: Any) -> float:

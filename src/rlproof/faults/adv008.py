@@ -17,7 +17,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
             got = [round(x, 4) for x in function.facts["settled"]]
             live = round(function.run([0.0, 1.0, 0.0, 1.0], 2)[1], 4)
             yield Sighting(
-                function.where["division"],
+                function.where["again"],
                 "advantages in units of their group's std are normalised over the batch again: "
                 "the size of one prompt's advantages depends on how many other prompts have any",
                 Evidence(

@@ -10,7 +10,7 @@ from rlproof.faults.seen import Seen
 _REWARDS = [float("nan"), 0.0, 1.0, 0.0, 1.0, 1.0]
 _MESSAGES = {
     "others": "one reward that is not a number makes the advantages of other groups NaN",
-    "group": "missing rewards are reckoned with here, yet one of them makes its whole group NaN",
+    "group": "missing rewards are reckoned with here, yet one of them takes its whole group along",
 }
 _EXPECTED = {"others": "finite numbers in rows 4 to 6", "group": "finite numbers but in row 1"}
 
@@ -21,7 +21,9 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         if reach := function.facts.get("spreads_missing"):
             got = function.run(list(_REWARDS), 3)
             yield Sighting(
-                function.where["statistics" if reach == "others" else "division"],
+                function.where["statistics"]
+                if reach == "others"
+                else function.where.get("std", function.where["division"]),
                 _MESSAGES[reach],
                 Evidence(
                     "rewards [nan, 0, 1, 0, 1, 1], group_size 3: advantages",

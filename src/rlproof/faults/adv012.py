@@ -28,6 +28,17 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     [round(x, 4) for x in found["expected"]],
                 ),
             )
+        elif crossed := function.facts.get("crossed"):
+            yield Sighting(
+                function.where["difference"],
+                _MESSAGES["crossed"],
+                Evidence(
+                    "rewards [0, 1, 3, 2, 7, 4, 5, 1, 8] with group_size 3, then [0, 3, 1] as the "
+                    "last group: advantages of the first group then",
+                    [round(x, 4) for x in crossed[1]],
+                    [round(x, 4) for x in crossed[0]],
+                ),
+            )
 
 
 FAULT = Fault(

@@ -45,6 +45,13 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         "window",
         "the log-probs returned for the completion are those of the tokens one slot earlier",
     )
+    yield from sightings(
+        seen,
+        "one window",
+        "window",
+        "prompts have several lengths, and one window of logits is kept for all rows: the shorter "
+        "ones lose their first tokens and get padding for them",
+    )
 
 
 FAULT = Fault(

@@ -17,6 +17,14 @@ def detect(seen: Seen) -> Iterator[Sighting]:
         elif (error := loop.facts["prompts_error"]) and error.own:
             yield _sighting(loop, error, "prompts=(5,)", "any prompt ids work", Severity.NOTE)
     for place, facts in seen.other:
+        if got := facts.get("documented"):
+            yield Sighting(
+                place,
+                "one advantage a row, as the docstring says, lines up with the tokens: it fails "
+                "unless there are as many rows as tokens, and is wrong then",
+                Evidence("2 rows of 3 tokens, advantages [1, -1]", got, "a number"),
+                Severity.ERROR,
+            )
         if facts.get("raises"):
             trial, got = facts["raises"]
             yield Sighting(

@@ -21,6 +21,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     "only 0 and 1",
                 ),
             )
+    yield from seen.written("MSK011")
 
 
 FAULT = Fault(

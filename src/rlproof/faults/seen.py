@@ -179,6 +179,7 @@ class ShapingSeen:
     where: Mapping[str, Place]
     point: Point
     run: Callable[[Batch], list[Any]]
+    slots: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _GROUPED: dict[str | float, str | float] = {"batch-mean": "group-mean"}
 _STABILISED = (
     "population-std", "sample-std", "batch-population-std", "batch-sample-std"
 )  # fmt: skip
+_BLOWN = 50  # of ten rewards, a std of the whole group can make an advantage 3 at most
 _LARGEST_EPS = 1e-2
 _OF_BATCH = r"\bbatch|whiten|global"
 _TOLERANCE = 2e-3
@@ -54,6 +55,7 @@ def judge(function: AdvantagesImplementation) -> AdvantagesSeen:
     facts = {
         "equal_failures": _failures(seen.equal, point),
         "rounded_failures": _failures(seen.rounded, point),
+        "residue": _residue(seen.beside),
         "computes_std": compared is not None or (std is not None and _promises_std(target)),
         "single": seen.single,
         "one_group": bool(whole),
@@ -94,6 +96,15 @@ def _failures(trials: tuple[Trial, ...], point: Point) -> list[Trial]:
     """
     scaled = point.get("scale", "none") != "none"
     return [trial for trial in trials if not _skipped(trial) and _failed(trial, scaled)]
+
+
+def _residue(trials: tuple[Trial, ...]) -> tuple[Trial, Trial] | None:
+    """Where rounding alone makes an advantage many times as large: without it, and with it."""
+    sizes = [max(map(abs, trial.got)) for trial in trials if trial.got is not None]
+    if len(sizes) < len(trials):
+        return None
+    worst = max(range(len(trials)), key=sizes.__getitem__)
+    return (trials[0], trials[worst]) if sizes[worst] > _BLOWN * max(sizes[0], 1.0) else None
 
 
 def _skipped(trial: Trial) -> bool:

@@ -58,6 +58,7 @@ from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
 from rlproof.read.anatomy import declares_unused, mutation, random_draw
+from rlproof.read.gauges import gauge_spots, speaks_of_tools
 from rlproof.read.landmarks import clipping, comparing, definition, place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
@@ -336,7 +337,8 @@ class _Check:
         point = self.shaped[target.name] = shaping.judge(function)
         self._side_effects(function)
         where = shaping_landmarks(target)
-        return ShapingSeen(target.name, where, point, function.run)
+        slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
+        return ShapingSeen(target.name, where, point, function.run, slots)
 
     def _log_probs(self, target: Target) -> LogProbsSeen | None:
         if target.has(Slot.MODEL):
@@ -363,9 +365,11 @@ class _Check:
     def _gauge(self, target: Target) -> GaugeSeen | None:
         if self.negative and target.role is not Role.COMPLETION_MASK:
             return None  # which of them mean negative log-probs can't be told
+        if target.role is Role.RETURNS and not speaks_of_tools(self.script.source.text):
+            return None  # nothing is masked but the end of rows
         function = GaugeImplementation(self.script, target, self.sandbox)
         slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
-        where = gauge_landmarks(target)
+        where = {**gauge_spots(target), **gauge_landmarks(target)}
         return GaugeSeen(target.role, target.name, slots, where, function.run, target.doc)
 
     def _gradient(self, target: Target) -> None:

@@ -215,6 +215,8 @@ class _Case:
             return "front"
         if self.scored == "one early" and slots & set(_FIXED_SPLITS) and not self.fit.masked:
             return "window"
+        if self._is_mask_off():
+            return "mask"
         told = slots & set(_SPLITS) and reading.reduction != "token" and not reading.labels
         return "prompt" if told and self.scored == "all" else None
 
@@ -228,6 +230,13 @@ class _Case:
         first = (reading.first, reading.last) == (1, 1 + self.texts.after)
         text = f"{target.name.replace('_', ' ')} {target.doc}"
         return kept and first and self.texts.before > 1 and bool(_AT_THE_END.search(text))
+
+    def _is_mask_off(self) -> bool:
+        """Whether a mask of the tokens themselves leaves the first of them out, and no other."""
+        texts, manner = self.texts, self.function.manner
+        late = (self.reading.first, self.reading.last) == (texts.before + 1, len(texts.ids()[0]))
+        masked = self.fit.masked and Slot.COMPLETION_MASK in self.function.slots
+        return late and masked and manner.span == "whole" and self.reading.reduction == "token"
 
     def _healthy(self) -> Reading:
         """The same, but right: what the proof expects."""
@@ -244,7 +253,7 @@ class _Case:
         first = reading.first
         if self.scored != "all":
             first += texts.before - self.texts.before
-        if self.problem in ("window", "prompt", "front"):
+        if self.problem in ("window", "prompt", "front", "mask"):
             first, last = texts.before, total
         return replace(reading, first=first, last=last)
 
@@ -300,6 +309,8 @@ class _Case:
     def _padding(self) -> Iterator[tuple[str, Evidence]]:
         slots, reading = self.function.slots, self.reading
         told = slots & {Slot.ATTENTION, Slot.PAD, Slot.PROMPT_MASK, Slot.TOKENIZER}
+        if ragged_counts(self.function) and self.scored == "completion":
+            yield from self._one_window()
         if self.function.manner.one_row or not (told or Slot.COMPLETION_MASK in slots):
             return
         ragged = self.function.manner.count != "number" and Slot.START in slots
@@ -313,6 +324,30 @@ class _Case:
             yield from self._padded_sums(rows, texts)
         elif self.scored == "completion" and not ragged:
             yield from self._attended(rows, texts)
+
+    def _one_window(self) -> Iterator[tuple[str, Evidence]]:
+        """Prompts of several lengths, padded on the right: one window for all of them, or not."""
+        texts = padded(left=True, side="right")
+        try:
+            got = np.array(self.function.answers([texts])[0][self.fit.index])
+        except (ScriptError, IndexError, ValueError):
+            return
+        values, starts = self.reading.values(texts), texts.starts()
+        last = values[:, max(starts) : max(starts) + texts.after]
+        if got.shape != last.shape or not np.abs(got - last).max() < LOW:
+            return
+        row = min(range(len(starts)), key=starts.__getitem__)
+        end = starts[row] + len(texts.completions[row])
+        yield (
+            "one window",
+            Evidence(
+                f"rows padded on the right, prompts of {', '.join(map(str, starts))} tokens: "
+                f"log-probs returned for the {len(texts.completions[row])} tokens of the row with "
+                f"{starts[row]}",
+                _shown(got[row][: end - starts[row]]),
+                _shown(values[row][starts[row] : end]),
+            ),
+        )
 
     def _attended(self, rows: Rows, texts: Texts) -> Iterator[tuple[str, Evidence]]:
         """Whether the real tokens behind a padded prompt know of the padding."""
@@ -377,6 +412,11 @@ class _Case:
         right = real.mean() if self.reading.reduction == "mean" else real.sum()
         return Evidence(_asked(texts, False, self.reading.reduction), _shown(got),
                         _shown(np.array([right])))  # fmt: skip
+
+
+def ragged_counts(function: ExtractionImplementation) -> bool:
+    """Whether it is told where the completion of every row starts, and how many tokens to keep."""
+    return function.manner.count == "starts" and not function.manner.one_row
 
 
 def _agree(got: Array, other: Array, real: NDArray[np.bool_]) -> bool:

@@ -20,7 +20,7 @@ from rlproof.bind.advantages import AdvantagesImplementation
 from rlproof.faults.seen import Place, Point
 from rlproof.probe.advantages import GROUP, REWARDS, AdvantagesObservation
 from rlproof.probe.groups import SETTLED, SQUARE, GroupsObservation, observe_groups
-from rlproof.read.calls import Setting, is_called, reads_missing, settings
+from rlproof.read.calls import Setting, is_called, reads_missing, settings, tests_missing
 from rlproof.read.landmarks import place
 from rlproof.read.names import Slot
 from rlproof.read.targets import Script, Target
@@ -42,6 +42,7 @@ def group_facts(
         "settled": groups.settled,
         "normalised_twice": twice and not _is_decoupled(function.target),
         "wrong_axis": _wrong_axis(function, groups, seen),
+        "crossed": _crossed(function.target, groups, seen),
         "spreads_missing": _spread(function, groups, point) if grouped and not twice else None,
         "one_member": _one_member(function, seen) if grouped else None,
         "called": is_called(function.script, function.target),
@@ -138,6 +139,24 @@ def _wrong_axis(
     return None
 
 
+def _crossed(
+    target: Target, groups: GroupsObservation, seen: AdvantagesObservation
+) -> tuple[list[float], list[float]] | None:
+    """A formula that nobody knows, and yet: only squares of groups work, and there they mix.
+
+    The advantages of the first group of a square, and the same with another last group.
+    """
+    square, changed = groups.square, groups.square_changed
+    works = square is not None and changed is not None and groups.settled is not None
+    fails = seen.plain.got is None and seen.changed.got is None and groups.flat is None
+    if not (works and fails and target.has(Slot.GROUP_SIZE)):
+        return None
+    first, other = (square or [])[:3], (changed or [])[:3]
+    if not all(map(isfinite, (*first, *other))):
+        return None
+    return None if all(map(_near, first, other)) else (first, other)
+
+
 def _spread(
     function: AdvantagesImplementation, groups: GroupsObservation, point: Point
 ) -> str | None:
@@ -152,8 +171,9 @@ def _spread(
         return None
     if not all(map(isfinite, groups.bad[3:])):
         return "others"
-    meant = reads_missing(target)
-    return "group" if meant and not all(map(isfinite, groups.bad[1:3])) else None
+    low, high = groups.bad[1:3]  # of the rewards 0 and 1
+    lost = not all(map(isfinite, (low, high))) or (low == high and not tests_missing(target))
+    return "group" if lost and reads_missing(target) else None
 
 
 def _one_member(

@@ -18,6 +18,7 @@ from rlproof.read.parameters import number
 from rlproof.read.targets import Script, Target
 from rlproof.read.widths import says_width, width_instead_of, width_place
 
+_ZERO = 1e-9
 _REAL_TOKENS = r"\b(real|valid|unpadded|non-?pad\w*|unmasked|response|completion)\s+tokens?\b"
 
 
@@ -82,6 +83,8 @@ def _facts(
         "picker": picker(target),
         "explicit_width": says_width(script, target) and not re.search(_REAL_TOKENS, target.doc),
         "width_instead_of": width_instead_of(script, target),
+        "surrogate_on_padding": abs(seen.unit) > _ZERO
+        and padding_weight(seen.weights.surrogate, seen.weights.mask) > TOLERANCE,
         "divergence_on_padding": padding_weight(pulled, seen.weights.mask) > TOLERANCE,
         "residual": residual(point, seen),
         "mode": seen.mode,

@@ -6,18 +6,30 @@ They are found whether or not the loss as a whole is identified.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from rlproof.bind.loss import LossImplementation
-from rlproof.faults.seen import Place, Rows
+from rlproof.faults.seen import Batch, Place, Rows
 from rlproof.probe.rows import LENGTHS, MOVED, RowsObservation, observe_rows
 from rlproof.read.landmarks import definition, loss_landmarks, place
+from rlproof.read.names import Slot
 from rlproof.read.targets import Target
-from rlproof.read.terms import advantage_average, advantage_change, empties_rows, ratio_average
+from rlproof.read.terms import (
+    advantage_average,
+    advantage_change,
+    advantage_reduction,
+    empties_rows,
+    ratio_average,
+)
 
 _TOLERANCE = 1e-3
 _ZERO = 1e-9
+_ROWS, _TOKENS = r"(?:of shape\s+)?\(\s*[A-Za-z_]+\s*,?\s*\)", r"\(\s*\w+\s*,\s*\w+\s*\)"
+_PER_ROW = re.compile(rf"\badvantages?`*:?\s+{_ROWS}", re.IGNORECASE)
+"""`advantages (B,)`: one for each row."""
 Fact = tuple[Place, dict[str, Any]]
 
 
@@ -25,7 +37,7 @@ def judge(loss: LossImplementation) -> list[Fact]:
     """What the detectors of faults between rows read."""
     seen, target = observe_rows(loss), loss.target
     facts = [*_coupled(seen, target), *_changed(seen, target), *_whitened(seen, target)]
-    facts += _weighted(seen, target)
+    facts += [*_weighted(seen, target), *_padded(seen, target), *_documented(loss)]
     if seen.empty and empties_rows(loss.script):
         facts.append((loss_landmarks(target)["reduce"], {"empty_row": seen.empty}))
     return facts
@@ -77,6 +89,34 @@ def _weighted(seen: RowsObservation, target: Target) -> Iterator[Fact]:
         yield where["reduce"], {"product_over_tokens": slopes}
     elif abs(first + second - value) < _TOLERANCE * size:
         yield where["reduce"], {"length_squared": slopes}
+
+
+def _padded(seen: RowsObservation, target: Target) -> Iterator[Fact]:
+    """Advantages of padded slots move the loss."""
+    if seen.by_slot is None or abs(seen.by_slot[0] - seen.by_slot[1]) < _TOLERANCE:
+        return
+    if advantage_reduction(target) is not None:  # one slot that stands for its row is no sum
+        yield _spot(target, advantage_reduction, "slots"), {"advantages_of_padding": seen.by_slot}
+
+
+def _documented(loss: LossImplementation) -> Iterator[Fact]:
+    """One advantage a row, as the docstring says, fails: it is laid along the tokens."""
+    doc, new = loss.target.doc, loss.target.parameter(Slot.NEW)
+    if loss.convention.advantages == "row" or not _PER_ROW.search(doc) or new is None:
+        return
+    if not re.search(_TOKENS, doc) or re.search(rf"\b{new.name}\b`*:?\s+{_ROWS}", doc):
+        return  # all of them may be flat
+    rows = [[-1.0, -0.7, -1.2], [-0.9, -1.4, -1.1]]
+    batch = Batch(rows, rows, rows, [1.0, -1.0], [[1, 1, 1], [1, 1, 0]])
+    own = loss.convention
+    loss.convention = replace(own, advantages="row")
+    error = loss.raw(batch).get("error")
+    loss.convention = own
+    if error and "error" not in loss.raw(batch):
+        spot = definition(loss.target)
+        line = error.get("line")
+        where = Place(spot.function, line, line) if line else spot
+        yield where, {"documented": str(error["type"])}
 
 
 def _grows(slopes: Rows) -> bool:

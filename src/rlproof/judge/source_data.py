@@ -10,6 +10,7 @@ from rlproof.judge.source_said import Said, tell, tell_at, undecided
 from rlproof.read.landmarks import place
 from rlproof.read.loop.masks import pad_is_eos, value_masks
 from rlproof.read.loop.order import groupings, reorders, repetitions
+from rlproof.read.loop.passes import Passes, attributes
 from rlproof.read.loop.reading import FileRead, LoopRead
 from rlproof.read.loop.sampling import (
     Sampling,
@@ -22,6 +23,7 @@ from rlproof.read.loop.sampling import (
     truncations,
     warps,
 )
+from rlproof.read.loop.trace import Definitions, traces
 from rlproof.read.names import is_logp
 from rlproof.read.targets import Script
 
@@ -147,6 +149,18 @@ def masks(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Said]:
             )
 
 
+def method_orders(script: Script, read: FileRead) -> Iterator[Said]:
+    """ADV002 where the update is a framework's: methods that repeat prompts and group rewards."""
+    tree, text = script.source.tree, script.source.text
+    if "repeat" not in text or "reward" not in text:
+        return
+    names = attributes(Definitions(tree))
+    for word in ("view", "reshape"):
+        for trace in traces(tree, word) if f".{word}(" in text else ():
+            if trace.complete:
+                yield from orders(script, read, LoopRead(trace, Passes(trace, names), ()))
+
+
 def orders(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Said]:
     """ADV002: prompts come in one order, and rewards are grouped by another."""
     del script, read
@@ -154,7 +168,8 @@ def orders(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Said]:
     orders_made = {o.order for o in made}
     if not made or not cut or len(orders_made) != 1:
         return
-    for group in cut:
+    firsts = {(o.step.frame.number, o.order, o.size): o for o in reversed(cut)}
+    for group in reversed(firsts.values()):
         source = made[0]
         if group.order == source.order or group.step.number < source.step.number:
             continue

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from rlproof.faults.model import Sighting
 from rlproof.judge.findings import Skipped
 from rlproof.judge.source_bonus import bonuses
+from rlproof.judge.source_calls import arguments
 from rlproof.judge.source_data import (
     class_temperature,
     masks,
+    method_orders,
     orders,
     scoring_temperature,
     trainer_sampling,
@@ -23,6 +25,7 @@ from rlproof.judge.source_data import (
 )
 from rlproof.judge.source_frozen import frozen
 from rlproof.judge.source_policies import old_log_probs, references, stale_copies
+from rlproof.judge.source_rows import selections
 from rlproof.judge.source_said import Said, Told
 from rlproof.judge.source_updates import accumulation, clearing, directions
 from rlproof.read.loop.reading import FileRead, LoopRead, read_loops
@@ -41,6 +44,7 @@ _OF_A_LOOP: tuple[Callable[[Script, FileRead, LoopRead], Iterator[Said]], ...] =
     masks,
     orders,
 )
+_OF_A_FILE: tuple[Callable[[Script, FileRead], Iterator[Said]], ...] = (arguments, selections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,8 @@ def judge(script: Script, recorded: frozenset[str] = frozenset()) -> SourceLoops
     said += bonuses(script)
     if not read.loops:
         said += [*trainer_sampling(script, read), *class_temperature(script, read)]
+        said += method_orders(script, read)
+    said += [s for ask in _OF_A_FILE for s in ask(script, read)]
     told = {(s.code, s.sighting.place): s for s in said if isinstance(s, Told)}
     skipped = {(s.check, s.reason): s for s in said if isinstance(s, Skipped)}
     return SourceLoops(

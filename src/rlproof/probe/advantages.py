@@ -20,6 +20,10 @@ ROUNDED = ([0.1] * 3, [0.2] * 8, [0.1] * 7, [0.7] * 10)
 
 Added one by one all are; the compensated `sum` of Python 3.12 gets some right, but not the first.
 """
+BESIDE = tuple([1.0, *[x] * count] for x in (0.1, 0.2, 0.7) for count in (4, 6, 9))
+"""One other reward among equal ones, whose mean of squares is off by rounding."""
+EXACT = [1.0, *[0.5] * 4]
+"""The same without any rounding."""
 CLOSE = (1e-3, 1e-5)
 """Spreads d of a group (0, d), small enough to show the stabiliser."""
 TINY = (1e-11, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4)
@@ -60,6 +64,8 @@ class AdvantagesObservation:
     close: tuple[Trial, ...]
     single: Trial
     tiny: tuple[Trial, ...] = ()
+    beside: tuple[Trial, ...] = ()
+    """One reward among equal others: first where nothing is rounded."""
 
 
 def observe(function: AdvantagesImplementation) -> AdvantagesObservation:
@@ -73,6 +79,7 @@ def observe(function: AdvantagesImplementation) -> AdvantagesObservation:
         close=tuple(_try(function, [0.0, d], 2) for d in CLOSE),
         single=_try(function, [1.0, 0.0], 1),
         tiny=tuple(_try(function, [0.0, d], 2) for d in TINY),
+        beside=tuple(_try(function, rewards, len(rewards)) for rewards in (EXACT, *BESIDE)),
     )
 
 

@@ -32,6 +32,10 @@ class GroupsObservation:
     settled: list[float] | None
     square: list[float] | None
     bad: list[float] | None
+    square_changed: list[float] | None = None
+    """`square` with other rewards in the last group."""
+    flat: list[float] | None = None
+    """Three groups of two: None where the function raised there."""
 
 
 def observe_groups(function: AdvantagesImplementation) -> GroupsObservation:
@@ -42,6 +46,8 @@ def observe_groups(function: AdvantagesImplementation) -> GroupsObservation:
         settled=_ask(function, SETTLED, 2),
         square=_ask(function, SQUARE, 3),
         bad=_ask(function, BAD, 3),
+        square_changed=_ask(function, [*SQUARE[:6], 0.0, 3.0, 1.0], 3),
+        flat=_ask(function, [0.0, 1.0, 3.0, 2.0, 7.0, 4.0], 2),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite, log
+from typing import Any
 
 from rlproof.bind.loss import LossImplementation
 from rlproof.faults.seen import Batch, Rows
@@ -38,6 +39,9 @@ class RowsObservation:
     """Slopes of rows of `LENGTHS` real tokens, ρ = 1, A = 1."""
     empty: str | None
     """What the loss gives for a real row beside one without any real token, if no number."""
+    by_slot: tuple[float, float] | None = None
+    """Where advantages of slots are taken: the loss with the same advantage in all slots of a
+    row, and with 0 in the padded ones."""
 
 
 def observe_rows(loss: LossImplementation) -> RowsObservation:
@@ -49,6 +53,7 @@ def observe_rows(loss: LossImplementation) -> RowsObservation:
         row=_row(loss),
         lengths=_lengths(loss) if loss.masked else None,
         empty=_empty(loss) if loss.target.has(Slot.MASK) else None,
+        by_slot=_by_slot(loss) if loss.target.has(Slot.MASK) else None,
     )
 
 
@@ -115,3 +120,18 @@ def _empty(loss: LossImplementation) -> str | None:
     if error := answer.get("error"):
         return str(error["type"])
     return None if isfinite(answer["value"]) else "nan"
+
+
+def _by_slot(loss: LossImplementation) -> tuple[float, float] | None:
+    """None where a number for each slot is not the same as one for the row."""
+    if loss.convention.advantages == "row":
+        return None
+    mask, advantages = [[1, 1, 1, 0], [1, 1, 0, 0]], [1.0, -2.0]
+    batch = _rows([[_OLD + log(1.1)] * 4, [_OLD] * 4], advantages, mask)
+    spread: list[Any] = [[a] * 4 for a in advantages]
+    zeroed: list[Any] = [[a * m for m in row] for a, row in zip(advantages, mask, strict=True)]
+    answers = [loss.raw(batch.but(advantages=given)) for given in (advantages, spread, zeroed)]
+    if any("error" in answer or not isfinite(answer["value"]) for answer in answers):
+        return None
+    by_row, same, other = (float(answer["value"]) for answer in answers)
+    return (same, other) if abs(by_row - same) < 1e-6 else None

@@ -187,6 +187,12 @@ def is_told_groups(script: Script, target: Target) -> bool:
     )
 
 
+def tests_missing(target: Target) -> bool:
+    """Whether a function asks which rewards are no numbers: it may leave a whole group out."""
+    calls = (n for n in ast.walk(target.node) if isinstance(n, ast.Call))
+    return any(called(n) in _NAN_TESTS for n in calls)
+
+
 def reads_missing(target: Target) -> bool:
     """Whether an advantage function reckons with rewards that are not a number."""
     rewards = target.parameter(Slot.REWARDS)

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 
 from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, words
 from rlproof.read.targets import FunctionNode, Target, body_without_doc
 
 _PICKERS = {"min", "max", "minimum", "maximum", "fmin", "fmax", "amin", "amax"}
 _REDUCERS = {"sum", "mean", "nanmean", "masked_mean", "average", "fsum", "dot", "einsum"}
 CLIPPERS = {"clip", "clamp", "clamp_", "clip_by_value"}
+WHITENING = {"whiten", "whitened", "whitening", "normalize", "normalise", "standardize"}
+"""Words of the names of functions that take mean and std of what they are given."""
 _SURROGATE = "surrogate"
 
 
@@ -318,6 +320,8 @@ def advantages_landmarks(target: Target) -> dict[str, Place]:
     spots = {"statistics": statistics, "function": definition(target)}
     spots["result"] = place(target.name, _last_return(target.node) or body[-1])
     spots["division"] = place(target.name, division) if division else spots["result"]
+    again = _whitened(flow)
+    spots["again"] = place(target.name, again) if again else spots["division"]
     for key, node in (("difference", _difference(flow)), ("guard", _guard(flow))):
         spots[key] = place(target.name, node) if node else spots["division"]
     return spots
@@ -340,6 +344,16 @@ def _guard(flow: Flow) -> ast.expr | None:
             if any(isinstance(c, ast.Constant) for c in node.comparators):
                 return node
     return None
+
+
+def _whitened(flow: Flow) -> ast.stmt | None:
+    """The last statement that gives something made of the rewards to a function that whitens."""
+    found: ast.stmt | None = None
+    for node in flow.order:
+        if isinstance(node, ast.Call) and set(words(called(node))) & WHITENING and node.args:
+            if Slot.REWARDS in flow.taints[node.args[0]]:
+                found = flow.statement[node]
+    return found
 
 
 def _touches(flow: Flow, statement: ast.stmt, slot: Slot) -> bool:

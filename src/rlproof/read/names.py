@@ -61,6 +61,8 @@ class Slot(StrEnum):
     DEVICE = "device"
     TOKENIZER = "tokenizer"
     TENSORS = "tensors by name"
+    DISCOUNT = "discount"
+    TRUNCATED = "rows cut off"
     UNSEEN = "setting that is not known"
 
 
@@ -274,6 +276,8 @@ def advantage_slot(name: str) -> Slot | None:
         return Slot.SWITCH if parts[0] in _VERBS else Slot.REWARDS
     if set(words(name)) & {"mask", "masks"}:
         return Slot.MASK
+    if parts in (["weights"], ["func", "weights"], ["function", "weights"]):
+        return Slot.WEIGHTS
     return _whole(name, Slot.GROUP_SIZE, Slot.GROUP_IDS, Slot.EPS, Slot.PROMPTS)
 
 

@@ -54,8 +54,16 @@ def parameters(
         found = [_without_letters(parameter) for parameter in found]
         found = _described(_fill(_apart(found), node, sites), node)
         found = _used(_shaped(found, node), node)
-        found = [of_bounds(parameter, found) for parameter in found]
+        found = [_no_switch(of_bounds(parameter, found)) for parameter in found]
     return tuple(found)
+
+
+def _no_switch(parameter: Parameter) -> Parameter:
+    """`mask_tool_use=False` switches a mask on, and is none."""
+    switch = isinstance(parameter.default, ast.Constant) and isinstance(
+        parameter.default.value, bool
+    )
+    return replace(parameter, slot=None) if switch and parameter.slot is Slot.MASK else parameter
 
 
 def _described(found: list[Parameter], node: FunctionNode) -> list[Parameter]:

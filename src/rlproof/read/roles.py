@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rlproof.read.descriptions import described
 from rlproof.read.extraction import extraction_target
+from rlproof.read.gauges import RULES, filter_slot, is_group_filter
 from rlproof.read.names import (
     Slot,
     advantage_slot,
@@ -252,11 +253,13 @@ _RULES: tuple[
     (Role.CLIP_FRACTION, objective_slot, _is_clip_fraction),
     (Role.LOSS, objective_slot, _is_loss),
     (Role.SHAPING, objective_slot, _is_shaping),
+    (Role.GROUP_FILTER, filter_slot, is_group_filter),
     (Role.ADVANTAGES, advantage_slot, _is_advantages),
     (Role.LOG_PROBS, token_slot, _is_log_probs),
     (Role.DIVERGENCE, objective_slot, _is_divergence),
     (Role.ENTROPY, entropy_slot, _is_entropy),
     (Role.COMPLETION_MASK, mask_slot, _is_completion_mask),
+    *RULES,
     (Role.NUMERIC_GRADIENT, gradient_slot, _is_numeric_gradient),
     (Role.ROLLOUT, lambda _: None, _is_rollout),
 )

@@ -22,7 +22,7 @@ def advantage_change(target: Target) -> ast.stmt | None:
     choice = surrogate_of(flow)
     if not isinstance(choice, ast.Call):
         return None
-    homes = [home for argument in choice.args if (home := _home(flow, argument))]
+    homes = [home for argument in _chosen(choice) if (home := _home(flow, argument))]
     spans = sorted((home.lineno, _names(home)) for home in homes)
     if len(spans) < 2:
         return None
@@ -32,6 +32,14 @@ def advantage_change(target: Target) -> ast.stmt | None:
         if first < statement.lineno < last and _reassigns(flow, statement, before & after):
             return statement
     return None
+
+
+def _chosen(choice: ast.Call) -> list[ast.expr]:
+    """What a choice is made from: its arguments, or the entries of `stack([a, b]).min(…)`."""
+    match choice.func:
+        case ast.Attribute(value=ast.Call(args=[ast.List(elts=terms) | ast.Tuple(elts=terms), *_])):
+            return terms
+    return choice.args
 
 
 def _home(flow: Flow, argument: ast.expr) -> ast.stmt | None:
@@ -84,6 +92,17 @@ def advantage_average(target: Target) -> ast.stmt | None:
             if Slot.ADVANTAGES in taint and not {Slot.NEW, Slot.OLD} & taint:
                 found = flow.statement[node]
     return found
+
+
+def advantage_reduction(target: Target) -> ast.stmt | None:
+    """The first statement that sums or averages advantages alone."""
+    flow = Flow(target.node, labels(target))
+    for node in flow.order:
+        if isinstance(node, ast.Call) and called(node) in _AVERAGES | {"sum", "nansum"}:
+            taint = flow.taints[node]
+            if Slot.ADVANTAGES in taint and not {Slot.NEW, Slot.OLD} & taint:
+                return flow.statement[node]
+    return None
 
 
 def empties_rows(script: Script) -> bool:

@@ -39,6 +39,7 @@ def shaping_landmarks(target: Target) -> dict[str, Place]:
     """Landmarks of reward shaping: `divergence`, the statement where the policies meet."""
     flow = Flow(target.node, {p.name: p.slot or f"?{p.name}" for p in target.parameters})
     spots = {"function": definition(target), "divergence": definition(target)}
+    spots["sum"] = _summed(target, flow) or spots["divergence"]
     for node in flow.order:
         if isinstance(node, ast.Call) and called(node) in {"exp", "expm1", "square", "pow"}:
             if flow.taints[node] & {Slot.NEW, Slot.REF}:
@@ -47,6 +48,29 @@ def shaping_landmarks(target: Target) -> dict[str, Place]:
             if flow.taints[node] & {Slot.NEW, Slot.REF}:
                 return spots | {"divergence": place(target.name, flow.statement[node])}
     return spots
+
+
+def cut_mask(target: Target) -> ast.stmt | None:
+    """The first statement that takes a part of a mask that is given."""
+    masks = {p.name for p in target.parameters if p.slot in (Slot.MASK, Slot.COMPLETION_MASK)}
+    for statement in _statements(target.node):
+        for node in ast.walk(statement):
+            match node:
+                case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple()) if name in masks:
+                    return statement
+    return None
+
+
+def _summed(target: Target, flow: Flow) -> Place | None:
+    """The last statement that sums or averages what is made of both policies."""
+    found = [
+        flow.statement[node]
+        for node in flow.order
+        if isinstance(node, ast.Call)
+        and called(node) in {"sum", "mean", "nansum", "nanmean", "average"}
+        and {Slot.NEW, Slot.REF} <= flow.taints[node]
+    ]
+    return place(target.name, found[-1]) if found else None
 
 
 def gauge_landmarks(target: Target) -> dict[str, Place]:
@@ -132,6 +156,7 @@ def extraction_landmarks(tree: ast.Module, target: Target) -> dict[str, Place]:
         "slice": before[-1] if before else picks,
         "window": slices[-1] if slices else picks,
         "sum": sums[-1] if sums else None,
+        "mask": cut_mask(target),
         "picking": picks,
     }
     found = {key: place(target.name, node) for key, node in chosen.items() if node}

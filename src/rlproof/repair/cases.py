@@ -118,7 +118,10 @@ def _advantages(function: AdvantagesSeen, add: Callable[[bool], None]) -> None:
     point = function.point
     if not {"baseline", "scale"} <= set(point) or str(point["scale"]) not in values("scale"):
         return
+    rounds = bool(function.facts.get("rounded_failures"))
     for rewards, size in _REWARDS:
+        if rounds and len(set(rewards)) == 1:
+            continue  # the eps is too small for this dtype, which is said on its own
         meant = predicted(point, rewards, len(rewards) if function.facts["one_group"] else size)
         try:
             got = function.run(list(rewards), size)

@@ -23,12 +23,12 @@ _BOUNDS = {"clip_low", "clip_high", "clip_from"}
 MOVES: dict[str, set[str]] = {
     "ADV001": {"baseline", *_SCALE},
     "ADV004": {"eps", "eps_place"},
-    "ADV005": {"eps", "eps_place"},
+    "ADV005": _SCALE,
     "ADV006": {"eps", "eps_place"},
     "ADV007": _SCALE,
     "ADV008": {"baseline", *_SCALE},
     "ADV009": {"baseline", *_SCALE},
-    "ADV011": _SCALE,
+    "ADV011": {*_SCALE, "eps", "eps_place"},
     "ADV012": {"baseline", *_SCALE},
     "ADV013": {"baseline", *_SCALE},
     "ADV015": {"sign", "baseline", *_SCALE},
@@ -62,11 +62,13 @@ MOVES: dict[str, set[str]] = {
 }
 _SCORING = {
     "LGP001", "LGP002", "LGP003", "LGP004", "LGP005", "LGP006", "LGP007", "LGP008", "LGP009",
-    "LGP010", "MSK009", "MSK013",
+    "LGP010", "MSK009", "MSK013", "MSK014",
 }  # fmt: skip
 """Faults of log-probs, which the functions that call the faulty one have as well."""
 _ANY = {"SUR014", "SUR015", "LOP012", "MET004"} | _SCORING
 """Their values are those of no point at all, or each of their axes is wrong at once."""
+_UNSCALES = {"ADV007", "ADV008", "OBJ001"}
+"""Faults of a scale whose repair may be to leave it out."""
 _LINE = re.compile(r", line \d+")
 _SIGNED = {"surrogate_weight", "divergence_weight"}
 Point = Mapping[str, str | float]
@@ -97,8 +99,13 @@ def strays(
     scoring = set().union(*codes.values()) & _SCORING
     now = {plain(target.name): target.objective for target in after.targets}
 
+    targets = {whole(target.name) for target in before.targets}
+    elsewhere = set(codes) - targets
+    """Functions with a fault that are judged in those that call them."""
+
     def allowed(name: str, role: str) -> set[str]:
         own = {name, *(callers or {}).get(name, ()), *(helpers or {}).get(name, ())}
+        own |= {one for one in elsewhere if name in (callers or {}).get(one, ())}
         shared = scoring if role == "log-probs" else set[str]()
         return shared.union(*(codes.get(one, set()) for one in own))
 
@@ -136,11 +143,22 @@ def _kept(before: Point, after: Point, codes: set[str], trains: bool) -> bool:
     plants = [plant for code in codes for plant in catalogue()[code].plants]
     for plant in plants:
         moves.add(plant.axis)
+    if _loses(before, after, codes):
+        return False
     return all(
         _same(value, after.get(axis))
         or (axis in moves and (not trains or _may_become(axis, value, after.get(axis), moves)))
         for axis, value in before.items()
     )
+
+
+def _loses(before: Point, after: Point, codes: set[str]) -> bool:
+    """Whether advantages are no longer centred, or no longer scaled and no fault is in that."""
+    gone = {
+        axis for axis in ("baseline", "scale")
+        if after.get(axis) == "none" and before.get(axis, "none") != "none"
+    }  # fmt: skip
+    return "baseline" in gone or ("scale" in gone and not codes & _UNSCALES)
 
 
 def _may_become(axis: str, before: str | float, after: str | float | None, moves: set[str]) -> bool:

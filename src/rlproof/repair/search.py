@@ -181,9 +181,13 @@ def _together(verifier: Verifier, text: str, groups: Sequence[Group]) -> Verdict
 
 
 def _is_wrong(group: Group, verdict: Verdict) -> bool:
-    """Whether this function still has a fault, or computes something else now."""
+    """Whether this function still has a fault, or computes something else now.
+
+    Which function a failed case is of is not said: it may be this one's.
+    """
     still = any(plain(f.place.function) == plain(group.function) for f in verdict.left)
-    return still or any(plain(group.function) in problem for problem in verdict.problems)
+    own = (plain(group.function), "cases fail")
+    return still or any(part in problem for problem in verdict.problems for part in own)
 
 
 def _improve(verifier: Verifier, text: str, group: Group) -> None:

@@ -64,7 +64,8 @@ def _repetition(node: ast.AST, frame: Frame, passes: Passes) -> tuple[str, str] 
                     if rest and _plural(times)
                     else None
                 )
-            return (TILED, _size(times, frame, passes)) if ones and _plural(what) else None
+            plural = _plural(what) or (bool(rest) and _of_batch(what, frame, passes))
+            return (TILED, _size(times, frame, passes)) if ones and plural else None
         case ast.Call(func=ast.Attribute(value=what, attr="repeat_interleave"), args=args):
             first = (
                 args[0]
@@ -73,7 +74,7 @@ def _repetition(node: ast.AST, frame: Frame, passes: Passes) -> tuple[str, str] 
             )
             if said(what) in ("torch", "mx") and len(args) > 1:
                 what, first = args[0], args[1]
-            if first is not None and _plural(what):
+            if first is not None and (_plural(what) or _of_batch(what, frame, passes)):
                 return CONSECUTIVE, _size(first, frame, passes)
         case ast.Call(func=ast.Attribute(attr="tile"), args=[what, times]) if _plural(what):
             return TILED, _size(times, frame, passes)
@@ -188,6 +189,17 @@ def _plural(node: ast.expr) -> bool:
     if isinstance(node, ast.ListComp):
         return True
     return bool(set(words(said(node))) & _PLURAL)
+
+
+def _of_batch(node: ast.expr, frame: Frame, passes: Passes) -> bool:
+    """Whether ids of prompts are an entry of a batch, which may hold several prompts."""
+    key = frame.key(node) if isinstance(node, ast.Name) else None
+    if key is None or not {"prompt", "ids"} <= set(words(key[1])):
+        return False
+    match passes.assigned.of(key)[:1]:
+        case [(_, ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())))]:
+            return bool(set(words(name)) & {"inputs", "batch", "data"})
+    return False
 
 
 def _is_rewards(node: ast.expr, frame: Frame, passes: Passes) -> bool:

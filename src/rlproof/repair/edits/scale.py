@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from rlproof.read.landmarks import called
+from rlproof.read.landmarks import WHITENING, called
 from rlproof.read.names import Slot, words
 from rlproof.read.parameters import number
 from rlproof.repair.edits.model import Change, Edit
@@ -51,6 +51,38 @@ def guard_by_eps(site: Site) -> Iterator[Edit]:
     yield from with_eps(site)
 
 
+def std_of_groups(site: Site) -> Iterator[Edit]:
+    """What `std` is computed from, to the std of the reshaped rewards; `std > 0` to `std > eps`."""
+    groups = [
+        node.targets[0].id
+        for node in site.everywhere(ast.Assign)
+        if isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Call)
+        and called(node.value) in {"view", "reshape"}
+        and site.taint(node.value) >= {Slot.REWARDS}
+    ]
+    axis, keep = site.axis
+    for node in site.everywhere(ast.Assign) if groups and site.arrays else []:
+        target = node.targets[0]
+        if isinstance(target, ast.Name) and set(words(target.id)) & {"std", "sigma", "sd"}:
+            if isinstance(node.value, ast.Call):
+                change = site.put(node.value, f"{groups[0]}.std({axis}=1, {keep}=True)")
+                guards = [
+                    site.put(other.comparators[0], _eps(site))
+                    for other in site.everywhere(ast.Compare)
+                    if site.source(other.left) == target.id and number(other.comparators[0]) == 0
+                ]
+                covers = frozenset({"ADV005", "ADV007"})
+                yield Edit("the std of the whole group", (change, *guards), covers)
+
+
+def unscaled(site: Site) -> Iterator[Edit]:
+    """`centred / (std + eps)` to `centred`: leave-one-out without a scale, as in RLOO."""
+    for node in _divisions(site):
+        covers = frozenset({"ADV004", "ADV007"})
+        yield Edit("leave out the scale", (site.put(node, site.source(node.left)),), covers)
+
+
 def larger_eps(site: Site) -> Iterator[Edit]:
     """An eps above the rounding of float32."""
     for parameter in site.target.parameters if site.target else ():
@@ -78,7 +110,11 @@ def of_whole_group(site: Site) -> Iterator[Edit]:
 
 
 def once(site: Site) -> Iterator[Edit]:
-    """`(a - a.mean()) / (a.std() + eps)` to `a`, where `a` is normalised already."""
+    """`(a - a.mean()) / (a.std() + eps)`, or `whiten(a, …)`, to `a`, normalised already."""
+    for call in site.nodes(ast.Call):
+        if set(words(called(call))) & WHITENING and call.args:
+            if Slot.REWARDS in site.taint(call.args[0]) and is_simple(call.args[0]):
+                yield Edit("normalise once", (site.put(call, site.source(call.args[0])),))
     for node in _divisions(site):
         left = node.left
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and is_simple(left.left):
@@ -121,6 +157,11 @@ def assigned_std(site: Site) -> Iterator[Edit]:
             start, stop = site.span(node)[0], site.span(node.value.left)[1]
             reach = stop - start
             changes = (Change(start, start, "(", reach), Change(stop, stop, ")", -reach))
+            zero = node.value.comparators[0]
+            if isinstance(node.value.ops[0], ast.Gt) and number(zero) == 0:
+                both = (*changes, site.put(zero, _eps(site)))
+                covers = frozenset({"ADV005", "ADV011"})
+                yield Edit("keep the std, and compare it with eps", both, covers)
             yield Edit("keep the std, not the comparison", changes)
     yield from _applied(site)
 

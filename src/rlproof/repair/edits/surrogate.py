@@ -10,7 +10,7 @@ from rlproof.read.flow import Flow
 from rlproof.read.landmarks import CLIPPERS, called
 from rlproof.read.names import Slot
 from rlproof.repair.edits.model import Change, Edit
-from rlproof.repair.edits.site import Site, bracketed, is_simple
+from rlproof.repair.edits.site import Site, bracketed, enclosing, is_simple
 
 _SIGNED = ("SUR004", "SUR005", "SUR013")
 
@@ -162,6 +162,24 @@ def advantage_inside(site: Site) -> Iterator[Edit]:
                     text = f"{site.source(choice.func)}({one}, {two})"
                     text = text if choice is side else f"-{text}"
                     yield Edit("multiply before the choice", (site.put(node, text),))
+
+
+def advantages_first(site: Site) -> Iterator[Edit]:
+    """The statement that changes the advantages, with its `if`, to before the first term."""
+    line = site.finding.place.line
+    written = enclosing(site.script.source.tree, line)  # a setting may have been chosen in ours
+    body = [s for s in ast.walk(written) if isinstance(s, ast.stmt)]
+    outer = [s for s in body if isinstance(s, ast.If) and s.lineno < line
+             and (s.end_lineno or 0) >= line and len(s.body) == 1 and not s.orelse]  # fmt: skip
+    moved = outer[-1] if outer else site.statement_at(line)
+    terms = [s for s in site.statements() if s.lineno < line and isinstance(s, ast.Assign)
+             and {Slot.NEW, Slot.ADVANTAGES} <= site.taint(s.value)]  # fmt: skip
+    if moved is None or not terms or not site.alone(terms[0]):
+        return
+    start, stop = site.lines(moved)
+    first = site.lines(terms[0])[0]
+    changes = (Change(first, first, site.text[start:stop]), site.drop(moved))
+    yield Edit("change the advantages before both terms", changes)
 
 
 def same_advantages(site: Site) -> Iterator[Edit]:
