@@ -34,11 +34,8 @@ def detect(seen: Seen) -> Iterator[Sighting]:
 
 
 def _beside(function: AdvantagesSeen) -> Iterator[Sighting]:
-    """One success: the spread of the others is a residue of rounding, and passes the guard.
-
-    A published estimator that adds a stabiliser to what passes is left alone.
-    """
-    if (found := function.facts.get("residue")) is None or "eps_place" in function.point:
+    """One success: the spread of the others is a residue of rounding, and passes the guard."""
+    if (found := function.facts.get("residue")) is None:
         return
     exact, rounded_off = found
     yield Sighting(

@@ -29,6 +29,7 @@ _STABILISED = (
     "population-std", "sample-std", "batch-population-std", "batch-sample-std"
 )  # fmt: skip
 _BLOWN = 50  # of ten rewards, a std of the whole group can make an advantage 3 at most
+_ALIKE = 1.001
 _LARGEST_EPS = 1e-2
 _OF_BATCH = r"\bbatch|whiten|global"
 _TOLERANCE = 2e-3
@@ -99,9 +100,16 @@ def _failures(trials: tuple[Trial, ...], point: Point) -> list[Trial]:
 
 
 def _residue(trials: tuple[Trial, ...]) -> tuple[Trial, Trial] | None:
-    """Where rounding alone makes an advantage many times as large: without it, and with it."""
+    """Where rounding alone makes an advantage many times as large: without it, and with it.
+
+    What a stabiliser bounds, as published estimators do, is the same for every residue.
+    """
     sizes = [max(map(abs, trial.got)) for trial in trials if trial.got is not None]
     if len(sizes) < len(trials):
+        return None
+    gaps = [trial.rewards[0] - trial.rewards[1] for trial in trials]
+    blown = [s / gap for s, gap in zip(sizes, gaps, strict=True) if s > _BLOWN * max(sizes[0], 1.0)]
+    if len(blown) > 1 and max(blown) < _ALIKE * min(blown):
         return None
     worst = max(range(len(trials)), key=sizes.__getitem__)
     return (trials[0], trials[worst]) if sizes[worst] > _BLOWN * max(sizes[0], 1.0) else None
