@@ -102,14 +102,15 @@ def _failures(trials: tuple[Trial, ...], point: Point) -> list[Trial]:
 def _residue(trials: tuple[Trial, ...]) -> tuple[Trial, Trial] | None:
     """Where rounding alone makes an advantage many times as large: without it, and with it.
 
-    What a stabiliser bounds, as published estimators do, is the same for every residue.
+    What a stabiliser bounds, as published estimators do, is the same whatever the rewards are.
     """
     sizes = [max(map(abs, trial.got)) for trial in trials if trial.got is not None]
     if len(sizes) < len(trials):
         return None
     gaps = [trial.rewards[0] - trial.rewards[1] for trial in trials]
-    blown = [s / gap for s, gap in zip(sizes, gaps, strict=True) if s > _BLOWN * max(sizes[0], 1.0)]
-    if len(blown) > 1 and max(blown) < _ALIKE * min(blown):
+    large = _BLOWN * max(sizes[0], 1.0)
+    blown = {gap: s / gap for s, gap in zip(sizes, gaps, strict=True) if s > large}
+    if len(blown) > 1 and max(blown.values()) < _ALIKE * min(blown.values()):
         return None
     worst = max(range(len(trials)), key=sizes.__getitem__)
     return (trials[0], trials[worst]) if sizes[worst] > _BLOWN * max(sizes[0], 1.0) else None
