@@ -1,9 +1,11 @@
 """The corpus of public reports: each entry is found, or missed, as its header says."""
 
+from pathlib import Path
+
 import pytest
 from benchmarks.public_faults.judging import Said, Verdict, judge, known
 from benchmarks.public_faults.reading import every, parse
-from benchmarks.public_faults.run import manifest, table
+from benchmarks.public_faults.run import counted, manifest, stated
 
 from tests.support.sampling import one_in
 
@@ -14,7 +16,7 @@ ENTRIES = every()
 def test_entry(entry, tmp_path):
     if "import torch" in entry.text:
         pytest.importorskip("torch")
-    verdict = judge(entry, tmp_path)
+    verdict = judge(entry, tmp_path, fix=not entry.is_run)
     assert verdict.alarms == []
     if entry.is_question:
         assert verdict.answered or entry.missed
@@ -22,6 +24,13 @@ def test_entry(entry, tmp_path):
     assert verdict.found != bool(entry.missed), verdict.said
     if verdict.found:
         assert verdict.judged, "a twin that is not judged proves nothing"
+        assert verdict.at_its_line or entry.is_run
+        assert (verdict.repair == "verified") == ("repair" in entry.fields)
+
+
+def test_the_table_of_the_readme_is_what_the_headers_say():
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
+    assert stated(ENTRIES).table in readme
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -73,5 +82,7 @@ def test_a_verdict_counts_what_it_should():
     assert [v.at_its_line for v in made] == [True, False, False]
     loud = Verdict(read, (Said("SUR002", True, 4, 4),), (Said("SUR003", True, 1, 1),), True, 0.0)
     assert (loud.found, loud.others, loud.alarms) == (False, ["SUR002"], ["SUR003"])
-    assert "1 of 1" in table([loud], fix=False)
+    assert "| faults found | 0 of 1 (0.0%) |" in counted([loud]).table
+    assert "| healthy twins and questions blamed | 1 of 1 |" in counted([loud]).table
+    assert "| faults found | 1 of 1 (100.0%) |" in counted(made[:1]).table
     assert "| B000 | a/b#1 | SUR001 |" in manifest([read])

@@ -8,6 +8,7 @@ The file is the faulty script as it is. Its header says what it stands for:
                                            `silent` for a question)
     # also: MET001                        (other codes that are true of it)
     # missed: no code: why                (known not to be found, and why)
+    # repair: verified                    (`--fix` finds an edit and verifies it)
     # answer: QST001 words to be said     (the page, or the finding, that answers a question)
     # kind: run                           (the file writes a log, records or a dump to `PATH`)
     # facts: updates=1, objective=grpo    (what is declared to `inspect`)
@@ -27,7 +28,7 @@ FOLDER = Path(__file__).parent / "cases"
 REASONS = ("no code", "not recognised", "not reached", "needs a run", "undecided")
 """Why an entry is missed: the catalogue has no such fault; the function is not taken for one;
 no probe shows it; a script alone can't show it; the tool says that it doesn't know."""
-_KEYS = {"entry", "source", "expect", "also", "missed", "answer", "kind", "facts"}
+_KEYS = {"entry", "source", "expect", "also", "missed", "repair", "answer", "kind", "facts"}
 _FIELD = re.compile(r"# (\w+): (.+)")
 _MARK = re.compile(r"\s*# <- (fault|drop|here)$")
 _TWIN = re.compile(r"^(\s*)# twin: ?")

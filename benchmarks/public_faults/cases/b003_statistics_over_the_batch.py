@@ -1,6 +1,7 @@
 # entry: B003
 # source: XU-YIJIE/grpo-flat#2
 # expect: ADV001
+# repair: verified
 """One-file GRPO: the reward part."""
 
 import torch

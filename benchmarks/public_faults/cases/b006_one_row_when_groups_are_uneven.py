@@ -1,6 +1,7 @@
 # entry: B006
 # source: THUDM/slime#1918
 # expect: ADV001
+# repair: verified
 """Reward post-processing with a fallback for lost samples."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B007
 # source: huggingface/trl#6804
 # expect: any
+# repair: verified
 """A replay buffer keeps groups whose rewards differ."""
 
 import torch

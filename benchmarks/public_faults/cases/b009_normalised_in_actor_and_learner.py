@@ -1,6 +1,7 @@
 # entry: B009
 # source: axon-rl/gem#113
 # expect: ADV008
+# repair: verified
 """Actor and learner of a small asynchronous trainer."""
 
 import numpy as np

@@ -1,6 +1,7 @@
 # entry: B010
 # source: amazon-science/reskill#12
 # expect: ADV008
+# repair: verified
 """Group scores on tokens, then a masked whitening over the batch."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B014
 # source: NVIDIA-NeMo/RL#1518
 # expect: ADV007
+# repair: verified
 """Leave-one-out baseline with reward normalisation."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B015
 # source: NVIDIA-NeMo/RL#4161
 # expect: ADV007|ADV005|ADV004|ADV006
+# repair: verified
 """Leave-one-out advantages; the variance is E[x²] − E[x]², guarded by std > 0."""
 
 import torch

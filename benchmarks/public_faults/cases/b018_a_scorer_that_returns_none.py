@@ -1,6 +1,7 @@
 # entry: B018
 # source: modelscope/ms-swift#8123
 # expect: ADV009
+# repair: verified
 """Several reward functions, each normalised by itself; one that abstains gives NaN."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B020
 # source: Open-Reasoner-Zero/Open-Reasoner-Zero#75
 # expect: ADV011
+# repair: verified
 """Normalised rewards of each prompt's samples."""
 
 import numpy as np

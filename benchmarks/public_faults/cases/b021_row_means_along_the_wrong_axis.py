@@ -1,6 +1,7 @@
 # entry: B021
 # source: OpenRLHF/OpenRLHF#1250
 # expect: ADV012|LOP010
+# repair: verified
 """Advantages of the samples of each prompt, normalised over the real ones."""
 
 import torch

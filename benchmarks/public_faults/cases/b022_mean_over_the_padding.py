@@ -1,6 +1,7 @@
 # entry: B022
 # source: NovaSky-AI/SkyRL#1305
 # expect: any
+# repair: verified
 """Advantages of tokens, normalised over the batch."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B024
 # source: areal-project/AReaL#1346
 # expect: MSK001|MSK002
+# repair: verified
 """Sequence-level objective: one ratio and one advantage for each response."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B026
 # source: takuseno/ppo#3
 # expect: SUR006
+# repair: verified
 """PPO on a vector environment: the policy loss of a minibatch."""
 
 import numpy as np

@@ -2,6 +2,7 @@
 # source: yandexdataschool/Practical_RL#248
 # expect: SUR005
 # also: SUR004
+# repair: verified
 """A course's PPO notebook, as a module."""
 
 import torch

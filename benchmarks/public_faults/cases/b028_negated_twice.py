@@ -2,6 +2,7 @@
 # source: fla-org/flash-linear-attention#1073
 # expect: SUR005
 # also: ADV001 KLD001
+# repair: verified
 """Helpers of an example: advantages and the loss of one batch."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B029
 # source: jvmncs/safe-grid-agents#28
 # expect: SUR013
+# repair: verified
 """PPO for a grid: the clipped policy loss."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B030
 # source: pytorch/rl#1033
 # expect: SUR014
+# repair: verified
 """A clipped PPO loss module."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B033
 # source: agentscope-ai/Trinity-RFT#154
 # expect: any
+# repair: verified
 """The same family: divided by the length, and never summed over tokens."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B033
 # source: hiyouga/EasyR1#596
 # expect: any
+# repair: verified
 """The same family: a sequence ratio of shape (B,) against advantages of shape (B, T)."""
 
 import torch

@@ -2,6 +2,7 @@
 # source: MakazhanAlpamys/Soup#723
 # expect: SUR015
 # also: MSK001
+# repair: verified
 """A GSPO variant in a zoo of losses."""
 
 import torch

@@ -2,6 +2,7 @@
 # source: huggingface/trl#6654
 # expect: MSK001|MSK002|AGG004
 # also: MSK001 MSK002 AGG004
+# repair: verified
 """A length-unbiased objective: the token losses of a row are to be summed."""
 
 import torch

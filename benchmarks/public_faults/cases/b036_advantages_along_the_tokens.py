@@ -1,6 +1,7 @@
 # entry: B036
 # source: PrimeIntellect-ai/prime-rl#76
 # expect: any
+# repair: verified
 """A loss for one batch; advantages are one number a row."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B039
 # source: RLinf/RLinf#316
 # expect: SUR008
+# repair: verified
 """An embodied actor's loss with a dual clip in its signature."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B051
 # source: Unakar/Logic-RL#58
 # expect: KLD001
+# repair: verified
 """An actor's update with the KL as a loss."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B052
 # source: qiancheng0/ToolRL#52
 # expect: KLD001
+# repair: verified
 """A worker's update: settings in a config object, losses in place."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B053
 # source: marin-community/marin#1708
 # expect: KLD001
+# repair: verified
 """REINFORCE with a squared log-ratio to the reference."""
 
 import numpy as np

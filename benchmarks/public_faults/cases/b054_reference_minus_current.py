@@ -2,6 +2,7 @@
 # source: one-covenant/grail#42
 # expect: KLD006
 # also: KLD002 KLD004
+# repair: verified
 """A trainer's loss and the KL that it logs."""
 
 import torch

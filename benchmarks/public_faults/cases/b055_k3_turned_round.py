@@ -1,6 +1,7 @@
 # entry: B055
 # source: walkinglabs/hands-on-modern-rl#27
 # expect: KLD002
+# repair: verified
 """A chapter's loss with the k3 estimator."""
 
 import torch

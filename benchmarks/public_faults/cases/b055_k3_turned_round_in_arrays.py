@@ -1,6 +1,7 @@
 # entry: B055
 # source: ml-explore/mlx-examples#1233
 # expect: KLD002
+# repair: verified
 """The same form in another array library's example, here in NumPy."""
 
 import numpy as np

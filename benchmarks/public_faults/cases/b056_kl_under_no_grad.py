@@ -1,6 +1,7 @@
 # entry: B056
 # source: X-GenGroup/Flow-Factory#122
 # expect: KLD003
+# repair: verified
 """GRPO for a flow model; the KL is taken where nothing is recorded."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B057
 # source: NVIDIA-NeMo/RL#2506
 # expect: KLD004
+# repair: verified
 """A penalty on the sampled tokens' log-ratio."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B058
 # source: allenai/open-instruct#534
 # expect: KLD004
+# repair: verified
 """A trainer with a choice of estimators; the first of them is used."""
 
 import torch

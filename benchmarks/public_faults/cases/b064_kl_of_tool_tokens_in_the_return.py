@@ -1,6 +1,7 @@
 # entry: B064
 # source: THUDM/slime#1370
 # expect: KLD008
+# repair: verified
 """Rewards minus the KL of each response; tool output has mask 0."""
 
 import numpy as np

@@ -1,6 +1,7 @@
 # entry: B065
 # source: volcengine/verl#3805
 # expect: MSK005
+# repair: verified
 """Response mask from the first end token."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B071
 # source: huggingface/trl#6369
 # expect: MSK003
+# repair: verified
 """Truncated completions are taken out of the sum, and stay in the count."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B074
 # source: volcengine/verl#6376
 # expect: any
+# repair: verified
 """Reward-to-go with a terminal reward; tool tokens have mask 0."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B076
 # source: wyf3/llm_related#37
 # expect: any
+# repair: verified
 """The score of a response goes to its last action."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B078
 # source: modelscope/ms-swift#3069
 # expect: LGP003|MSK009
+# repair: verified
 """Right-padded rows of different prompt lengths; one number of logits is kept for all."""
 
 import torch

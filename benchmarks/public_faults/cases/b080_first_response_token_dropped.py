@@ -1,6 +1,7 @@
 # entry: B080
 # source: volcengine/verl#3287
 # expect: any
+# repair: verified
 """A supervised loss: the mask of the response, sliced from one too far."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B081
 # source: Goekdeniz-Guelmez/mlx-lm-lora#80
 # expect: any
+# repair: verified
 """Log-probs of the completion: targets are tokens[1:], the mask is mask[:-1]."""
 
 import torch

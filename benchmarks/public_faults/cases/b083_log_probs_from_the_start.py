@@ -1,6 +1,7 @@
 # entry: B083
 # source: lucidrains/PaLM-rlhf-pytorch#31
 # expect: LGP003|MSK009
+# repair: verified
 """Log-probs of actions, cut from the wrong end of the sequence."""
 
 import torch

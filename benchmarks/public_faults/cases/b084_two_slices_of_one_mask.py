@@ -1,6 +1,7 @@
 # entry: B084
 # source: CarperAI/trlx#582
 # expect: any
+# repair: verified
 """The mask of log-ratios is cut in two ways in one step."""
 
 import torch

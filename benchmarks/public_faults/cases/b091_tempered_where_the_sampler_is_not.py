@@ -1,6 +1,7 @@
 # entry: B091
 # source: GMISWE/tinker-cloud#26
 # expect: LGP008
+# repair: verified
 """Training logits are divided by 0.7, though requests are sampled at another temperature."""
 
 import torch

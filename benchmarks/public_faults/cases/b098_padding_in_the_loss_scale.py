@@ -1,6 +1,7 @@
 # entry: B098
 # source: PrimeIntellect-ai/prime-rl#674
 # expect: MSK002|AGG004
+# repair: verified
 """The sum over real tokens is divided by the number of all of them."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B100
 # source: volcengine/verl#3741
 # expect: AGG004
+# repair: verified
 """A sum over sequences of token sums over the padded width."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B105
 # source: unslothai/unsloth-zoo#1286
 # expect: AGG005
+# repair: verified
 """A row whose mask is all zero."""
 
 import torch

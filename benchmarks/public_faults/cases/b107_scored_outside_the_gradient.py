@@ -1,6 +1,7 @@
 # entry: B107
 # source: Goekdeniz-Guelmez/mlx-lm-lora#65
 # expect: LGP007|SUR012
+# repair: verified
 """Log-probs come from a function that records nothing, so the loss has no gradient."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B110
 # source: OpenRLHF/OpenRLHF#634
 # expect: LGP005
+# repair: verified
 """Log-probs from bfloat16 logits."""
 
 import torch

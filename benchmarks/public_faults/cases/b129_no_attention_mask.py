@@ -1,6 +1,7 @@
 # entry: B129
 # source: huggingface/trl#2708
 # expect: MSK013
+# repair: verified
 """Left-padded rows are scored without an attention mask."""
 
 import torch

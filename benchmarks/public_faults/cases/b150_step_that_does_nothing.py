@@ -1,6 +1,7 @@
 # entry: B150
 # source: allenai/open-instruct#1642
 # expect: LOP006
+# repair: verified
 """An optimizer whose step was overridden for an engine that steps by itself, and there is none."""
 
 import torch

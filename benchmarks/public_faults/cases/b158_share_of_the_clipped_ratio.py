@@ -1,6 +1,7 @@
 # entry: B158
 # source: RLinf/RLinf#1529
 # expect: MET001
+# repair: verified
 """The same slip for the ratio: the metric tests what is clipped already, and is always 0."""
 
 import torch

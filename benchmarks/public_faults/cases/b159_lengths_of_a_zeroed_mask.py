@@ -1,6 +1,7 @@
 # entry: B159
 # source: huggingface/trl#3476
 # expect: any
+# repair: verified
 """Mean length from a mask in which truncated rows are 0."""
 
 import torch

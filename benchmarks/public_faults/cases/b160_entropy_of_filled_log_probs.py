@@ -1,6 +1,7 @@
 # entry: B160
 # source: allenai/open-instruct#756
 # expect: MET002|MET003
+# repair: verified
 """Entropy as minus the mean log-prob, over slots that hold a filler."""
 
 import torch

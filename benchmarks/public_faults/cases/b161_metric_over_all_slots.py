@@ -1,6 +1,7 @@
 # entry: B161
 # source: RLinf/RLinf#1259
 # expect: MET003
+# repair: verified
 """A logged KL without the mask."""
 
 import torch
