@@ -6,6 +6,7 @@ integer of more than 4300 digits, and no float holds one of more than 308.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sqlite3
 import time
@@ -13,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from rlproof.cache import _HEAD as _HEAD_OF_CACHE
+from rlproof.cache import Cache
 from rlproof.errors import ConfigError, quoted
 from rlproof.read import notebook
 from rlproof.stored import NotStorableError, dumps, loads
 from rlproof.watch.command import inspect_path
+from rlproof.watch.facts import facts_of
 from rlproof.watch.readers import console, jsonl
 from rlproof.watch.readers.items import MetricsRow, Unread
 from rlproof.watch.readers.opening import open_source
@@ -114,10 +118,29 @@ def test_what_was_printed_may_be_anything(line: str, values: dict[str, float] | 
 
 def test_facts_of_a_record_may_be_anything(tmp_path: Path) -> None:
     for fact in ('"eos":[1e400]', '"eos":[9e99]', '"eos":Infinity', '"group_size":1e300',
-                 f'"pad":{"9" * 400}', '"nonsense":1'):  # fmt: skip
+                 f'"pad":{"9" * 400}', f'"beta":{"9" * 400}', '"nonsense":1'):  # fmt: skip
         line = '{"rlproof":1,"step":0,"loss":0.5,"facts":{FACT}}\n'.replace("FACT", fact)
         (tmp_path / "a.jsonl").write_text(line)
         inspect_path(str(tmp_path / "a.jsonl"), ())
+
+
+def test_a_fact_beyond_floats_or_64_bits_is_no_fact() -> None:
+    for name in ("beta", "pad", "eos", "group_size"):
+        with pytest.raises(ConfigError, match=f"fact {name} is 999"):
+            facts_of({name: int("9" * 400)})
+
+
+@pytest.mark.parametrize("value", [(1, 2, 3), (1, 2), 5, (b"", 5, None), (b"", {5: 5}, None)])
+def test_an_entry_of_the_cache_of_another_shape_is_none(value: object, tmp_path: Path) -> None:
+    """Behind its checksum it may still be anything."""
+    cache = Cache(str(tmp_path), b"")
+    cache.settings = b'["a", "b", "c"]'
+    if isinstance(value, tuple) and value[0] == b"":
+        value = (cache.settings, *value[1:])
+    payload = dumps(value)
+    entry = Path(cache._entry("a.py"))
+    entry.write_bytes(_HEAD_OF_CACHE + hashlib.sha256(payload).digest() + payload)
+    assert cache.find("a.py") is None
 
 
 def test_a_row_of_long_names_takes_no_more_than_itself() -> None:

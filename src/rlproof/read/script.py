@@ -12,7 +12,7 @@ from rlproof.read.methods import extraction_methods
 from rlproof.read.outline import outline
 from rlproof.read.outline.directives import Directive, directives, slots
 from rlproof.read.roles import recognise
-from rlproof.read.source import Source, load, of_text, too_deep
+from rlproof.read.source import Source, load, of_text
 from rlproof.read.targets import Role, Script, Target
 
 _DIRECTIVE = re.compile(r"#\s*rlproof:\s*objective\s*=\s*([\w.+-]+)\s*")
@@ -31,10 +31,7 @@ def read(path: str, roles: Mapping[str, str] | None = None, text: str | None = N
         ConfigError: a role or a name in a directive is unknown.
     """
     source = load(path) if text is None else of_text(path, text.removeprefix("\ufeff"))
-    try:
-        return script_of(source, roles)
-    except RecursionError:
-        raise too_deep(path) from None
+    return script_of(source, roles)
 
 
 def script_of(
