@@ -56,6 +56,7 @@ VIOLATED: dict[str, tuple[str, ...]] = {
     "LOP011": ("E2",),
     "LOP012": (),
     "LOP013": ("C2", "C8"),
+    "LOP015": ("E1",),
     "MET001": ("C8",),
     "MET002": ("E6",),
     "MET003": ("D6",),
@@ -72,6 +73,7 @@ VIOLATED: dict[str, tuple[str, ...]] = {
     "MSK013": ("E9",),
     "MSK014": ("D6",),
     "OBJ001": (),
+    "OBJ002": ("C18",),
     "SMP001": ("E5", "B16"),
     "SUR001": ("C1",),
     "SUR002": ("C1", "C2"),
@@ -89,5 +91,6 @@ VIOLATED: dict[str, tuple[str, ...]] = {
     "SUR014": ("C3",),
     "SUR015": ("C1", "C11"),
     "SUR016": ("C1", "C6"),
+    "SUR017": ("D1", "D3"),
 }
 """Fault code to claim ids. Empty: the fault is no matter of mathematics."""

@@ -18,7 +18,7 @@ from rlproof.bind.metric import MetricImplementation
 from rlproof.bind.outlined import functions
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
 from rlproof.bind.shaping import ShapingImplementation
-from rlproof.faults.model import Severity, rounded
+from rlproof.faults.model import Severity
 from rlproof.faults.seen import (
     AdvantagesSeen,
     Batch,
@@ -38,6 +38,7 @@ from rlproof.judge import (
     alike,
     bounds,
     declared,
+    differences,
     extraction,
     logprobs,
     loops,
@@ -59,7 +60,7 @@ from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
 from rlproof.read.anatomy import declares_unused, mutation, random_draw
 from rlproof.read.gauges import gauge_spots, speaks_of_tools
-from rlproof.read.landmarks import clipping, comparing, definition, place
+from rlproof.read.landmarks import clipping, comparing, definition
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
 from rlproof.read.tokens import gauge_landmarks, shaping_landmarks
@@ -373,7 +374,7 @@ class _Check:
         return GaugeSeen(target.role, target.name, slots, where, function.run, target.doc)
 
     def _gradient(self, target: Target) -> None:
-        """Whether a numeric gradient puts the parameters back when the function raises."""
+        """Whether a numeric gradient is one, and puts parameters back when the function raises."""
         function, theta = target.parameter(Slot.FUNCTION), target.parameter(Slot.THETA)
         if (
             function is None
@@ -381,19 +382,13 @@ class _Check:
             or any(p.required and not p.slot for p in target.parameters)
         ):
             return
-        table = [[0.5, -0.5, 0.25, 0.0], [0.1, 0.2, 0.3, 0.4]]
-        arguments = {function.name: ["function", "raises"], theta.name: ["list", table]}
-        try:
-            answer = self.sandbox.state({"function": target.name, "arguments": arguments})
-        except ChildDiedError as error:
-            raise UnbindableError(str(error)) from None
-        after = answer["after"].get(theta.name)
-        raised = answer.get("error", {}).get("type") == "ArithmeticError"
-        if raised and same_shape(after, table) and after != table:
-            shifted = rounded(after[0][0], 8)
-            where = place(target.name, target.node)
-            spot = Place(target.name, where.line, where.line, where.col, where.col + 4)
-            self.other.append((spot, {"shifted": shifted}))
+        for kind in differences.KINDS:
+            arguments = {function.name: ["function", kind], theta.name: ["list", differences.THETA]}
+            try:
+                answer = self.sandbox.state({"function": target.name, "arguments": arguments})
+            except ChildDiedError as error:
+                raise UnbindableError(str(error)) from None
+            self.other += differences.facts(target, theta.name, answer)
 
     def _loop(self, target: Target, broken: bool) -> LoopSeen:
         seen = loops.judge(Recorder(self.script, target, self.sandbox))
@@ -403,10 +398,3 @@ class _Check:
             hint = "; repair the errors above first" if broken else ""
             self.notes.append(Skipped(f"the end of {target.name}", f"stopped with {error}{hint}"))
         return replace(seen, facts={**seen.facts, "error_explained": explained})
-
-
-def same_shape(one: Any, other: Any) -> bool:
-    """Whether two nested lists of numbers have the same shape."""
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_shape, one, other))
-    return isinstance(one, int | float) and isinstance(other, int | float)
