@@ -38,7 +38,13 @@ def detect(seen: Seen) -> Iterator[Sighting]:
 
 def _function(metric: MetricSeen) -> Iterator[Sighting]:
     """Only for a function that is a clip fraction at all: ½ where one of two ratios is out."""
-    if abs(metric.run([[_UP, _ZERO]], [[_ZERO, _ZERO]], [[1, 1]], 0.2) - 0.5) > 1e-6:
+    share = metric.run([[_UP, _ZERO]], [[_ZERO, _ZERO]], [[1, 1]], 0.2)
+    if abs(share + 0.5) < 1e-6:
+        case = "ρ = (1.5, 1), clip range 0.2"
+        yield Sighting(
+            metric.where["function"], "the share is negative", Evidence(case, share, 0.5)
+        )
+    if abs(share - 0.5) > 1e-6:
         return
     cases = [
         ("mask", "padded slots are counted", "ρ = (1, 1.5), the second padded",
