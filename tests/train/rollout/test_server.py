@@ -74,6 +74,11 @@ def test_a_resumed_run_asks_with_the_same_seeds(server):
 
 
 def test_requests_run_at_once(server):
+    def spoil(answer):
+        time.sleep(0.1)  # long enough that the next one is asked meanwhile
+        return answer
+
+    server.spoil = spoil
     engine(server, workers=4).generate([[5]] * 24)
     assert 1 < server.most <= 4
 
