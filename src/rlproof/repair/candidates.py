@@ -91,6 +91,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "LOP010": (training.any_prompt, pieces.one_column),
     "LOP011": (updates.rebound, training.on_copy),
     "LOP012": (training.deterministic,),
+    "LOP015": (training.two_steps,),
     "MET001": (metrics.masked_fraction, metrics.unclipped),
     "MET002": (metrics.minus,),
     "MET003": (metrics.over_mask,),

@@ -231,3 +231,12 @@ def any_prompt(site: Site) -> Iterator[Edit]:
                 if isinstance(argument, ast.Name) and argument.id in names:
                     text = f"max({argument.id}) + 1"
                     yield Edit("a row for every prompt id", (site.put(call, text),))
+
+
+def two_steps(site: Site) -> Iterator[Edit]:
+    """A central difference is divided by twice its step."""
+    step = site.name_of(Slot.STEP)
+    for node in site.everywhere(ast.BinOp) if step else ():
+        inside = site.finding.place.line <= node.lineno <= site.finding.place.end_line
+        if isinstance(node.op, ast.Div) and inside:
+            yield Edit("divide by 2h", (site.put(node.right, f"(2 * {step})"),))
