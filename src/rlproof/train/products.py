@@ -33,7 +33,7 @@ LEAST = 1 << 20
 """Multiplications of a product, below which the call costs more than is gained."""
 FEWEST = 64
 """Rows that oneDNN is called for."""
-SLICE = 4_000
+SLICE = 1_000
 """Outputs that are made at once, so that temporaries stay small."""
 
 
