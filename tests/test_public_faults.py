@@ -54,6 +54,8 @@ def test_the_twin_is_the_file_without_its_fault():
     )
     assert read.lines == (4, 6)
     assert read.twin.split("\n")[3:] == ["y = 0", "if y:", "    z = 2"]
+    text, lines = read.unmarked
+    assert (text.split("\n")[3:], lines) == (["y = 0", "if y:", "    z = 1"], [4, 6])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -54,20 +53,9 @@ def linted(python: str, command: list[str], folder: Path) -> dict[str, Messages]
     return found
 
 
-_MARK = re.compile(r"\s*# <- (fault|drop|here)$")
-
-
-def plain(entry: Entry) -> tuple[str, list[int]]:
-    """The faulty file without the marks of the corpus, and where the fault is then."""
-    kept = [t for t in entry.text.split("\n") if not t.lstrip().startswith("# twin:")]
-    marks = [_MARK.search(text) for text in kept]
-    lines = [n for n, mark in enumerate(marks, 1) if mark and mark[1] != "drop"]
-    return "\n".join(_MARK.sub("", text) for text in kept), lines
-
-
 def apart(entry: Entry, bad: Messages, twin: Messages) -> bool:
     """Whether a message at the fault is one that the twin lacks."""
-    _, lines = plain(entry)
+    _, lines = entry.unmarked
     more = Counter(rule for _, rule in bad) - Counter(rule for _, rule in twin)
     return any(rule in more for n, rule in bad if any(abs(n - line) <= SLACK for line in lines))
 
@@ -78,7 +66,7 @@ def row(name: str, shown: int, told: int, noisy: int) -> str:
 
 def of_linters(python: str, scripts: list[Entry], folder: Path) -> list[str]:
     for entry in scripts:
-        (folder / f"{entry.name}_bad.py").write_text(plain(entry)[0], "utf-8")
+        (folder / f"{entry.name}_bad.py").write_text(entry.unmarked[0], "utf-8")
         (folder / f"{entry.name}_twin.py").write_text(entry.twin, "utf-8")
     rows = []
     for name, command in LINTERS.items():

@@ -82,6 +82,14 @@ class Entry:
         return tuple(line for line, mark in found if mark and mark[1] != "drop")
 
     @property
+    def unmarked(self) -> tuple[str, list[int]]:
+        """The faulty file as if there were no corpus: without marks and twin, and its lines."""
+        kept = [line for line in self.text.split("\n") if not _TWIN.match(line)]
+        marks = [_MARK.search(line) for line in kept]
+        lines = [n for n, mark in enumerate(marks, 1) if mark and mark[1] != "drop"]
+        return "\n".join(_MARK.sub("", line) for line in kept), lines
+
+    @property
     def twin(self) -> str:
         """The same without the fault."""
         kept = []

@@ -25,7 +25,7 @@ _PUT_BACK = 1e-9  # what kept + h − h leaves is rounding
 def facts(target: Target, theta: str, answer: dict[str, Any]) -> Iterator[tuple[Place, Any]]:
     """What one call says: of the gradient, and of the parameters afterwards."""
     after = answer["after"].get(theta)
-    kept = same_shape(after, THETA)
+    kept = _same_shape(after, THETA)
     if answer.get("error", {}).get("type") == "ArithmeticError":
         if kept and after != THETA:
             yield _heading(target), {"shifted": rounded(after[0][0], 8)}
@@ -41,7 +41,7 @@ def judge(got: Any) -> dict[str, Any] | None:
 
     An answer of another shape, or not of numbers, says nothing.
     """
-    if not same_shape(got, THETA):
+    if not _same_shape(got, THETA):
         return None
     theta, found = np.array(THETA), np.array(got, dtype=float)
     exact = 2 * np.arange(1, theta.size + 1).reshape(theta.shape) * theta
@@ -68,8 +68,8 @@ def _heading(target: Target) -> Place:
     return Place(target.name, where.line, where.line, where.col, where.col + 4)
 
 
-def same_shape(one: Any, other: Any) -> bool:
+def _same_shape(one: Any, other: Any) -> bool:
     """Whether two nested lists of numbers have the same shape."""
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_shape, one, other))
+        return len(one) == len(other) and all(map(_same_shape, one, other))
     return isinstance(one, int | float) and isinstance(other, int | float)
