@@ -33,7 +33,8 @@ class Served:
     """`slow`, `trickle`, `cut` or `reset` in the middle of the body, `not json`, or well."""
     running: int = 0
     most: int = 0
-    """The most requests that were answered at once."""
+    """The most answers that were made at once."""
+    counting: threading.Lock = field(default_factory=threading.Lock)
 
 
 def complete(model: Any, asked: dict[str, Any]) -> dict[str, Any]:
@@ -60,6 +61,19 @@ def complete(model: Any, asked: dict[str, Any]) -> dict[str, Any]:
     return {"object": "text_completion", "choices": [choice]}
 
 
+@contextmanager
+def _counted(served: Served) -> Iterator[None]:
+    """Counts the answers that are being made at once."""
+    with served.counting:
+        served.running += 1
+        served.most = max(served.most, served.running)
+    try:
+        yield
+    finally:
+        with served.counting:
+            served.running -= 1
+
+
 class _Handler(BaseHTTPRequestHandler):
     served: Served
 
@@ -77,13 +91,9 @@ class _Handler(BaseHTTPRequestHandler):
         if served.statuses:
             self._send(served.statuses.pop(0), b'{"error": "out of order"}')
             return
-        served.running += 1
-        served.most = max(served.most, served.running)
-        try:
+        with _counted(served):  # over before the client can ask again
             answer = served.spoil(complete(served.model, body))
-            self._misbehave(json.dumps(answer).encode())
-        finally:
-            served.running -= 1
+        self._misbehave(json.dumps(answer).encode())
 
     def _misbehave(self, data: bytes) -> None:
         wire = self.served.wire
