@@ -175,6 +175,8 @@ def _level(fix: Fix | None, width: int) -> Iterator[str]:
         yield from _labelled("", words[fix.status], width)
     if fix.note:
         yield from _labelled("", f"not written: {fix.note}", width)
+    if fix.chosen:
+        yield from _labelled("", f"chosen: {fix.chosen}", width)
     for label, _ in fix.alternatives:
         yield from _labelled("or", label, width)
 

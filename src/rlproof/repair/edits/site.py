@@ -111,6 +111,15 @@ class Site:
         """Replace a node."""
         return Change(*self.span(node), text)
 
+    def put_simple(self, node: ast.expr, text: str) -> Change:
+        """Replace a node by something that needs no brackets, and those around it, if any."""
+        start, stop = self.span(node)
+        before = self.text[: start - 1].rstrip(" ")[-1:] if start else ""
+        held = self.text[start - 1 : start] + self.text[stop : stop + 1] == "()"
+        if held and not (before.isalnum() or before in {"_", ")", "]"}):
+            start, stop = start - 1, stop + 1
+        return Change(start, stop, text)
+
     def wrap(self, node: ast.expr, before: str, after: str) -> tuple[Change, Change]:
         """Put something before and behind a node."""
         start, stop = self.span(node)
