@@ -252,3 +252,123 @@ def test_healthy_code_is_not_touched(tmp_path):
         path.write_text(text)
         codes = {f.code for f in check(read(str(path))).findings if f.severity != "note"}
         assert codes == set()
+
+
+TEMPERATURE = {
+    "a copy": (
+        """import numpy as np
+
+
+def token_logps(logits, completion_ids, temperature=1.0):
+    x = np.asarray(logits)
+    log_z = np.log(np.exp(x).sum(axis=-1, keepdims=True))
+    return np.take_along_axis(x - log_z, completion_ids[..., None], axis=-1)[..., 0]
+""",
+        ["x = np.asarray(logits) / temperature"],
+    ),
+    "no copy": (
+        """import torch
+
+
+def token_logps(logits, ids, temperature=0.7):
+    return torch.log_softmax(logits, dim=-1).gather(-1, ids[..., None])[..., 0]
+""",
+        ["logits = logits / temperature"],
+    ),
+    "another number first": (
+        """import numpy as np
+
+
+def log_probs(scores, labels, temp):
+    \"\"\"One for each label.\"\"\"
+    top = scores.max(axis=-1, keepdims=True)
+    log_z = top + np.log(np.exp(scores - top).sum(axis=-1, keepdims=True))
+    return np.take_along_axis(scores - log_z, labels[..., None], axis=-1)[..., 0]
+""",
+        ["scores = scores / temp"],
+    ),
+    "lists": (
+        """from math import exp, log
+
+
+def log_probs(logits, tokens, temperature=1.0):
+    out = []
+    for row, ids in zip(logits, tokens):
+        out.append([x[i] - log(sum(exp(y) for y in x)) for x, i in zip(row, ids)])
+    return out
+""",
+        ["logits = [[[x / temperature for x in line] for line in row] for row in logits]"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TEMPERATURE))
+def test_an_unused_temperature_divides_the_logits_it_is_given_with(tmp_path, name):
+    text, lines = TEMPERATURE[name]
+    if "torch" in text:
+        pytest.importorskip("torch")
+    report = repair_text(tmp_path, text)
+    assert made(report, text) == lines
+    assert healthy(tmp_path, report.repair.text)
+
+
+LOSS = """import {module} as xp
+
+
+def grpo_loss(logp, old_logp, {adv}, mask, eps=0.2):
+    r = xp.exp(logp - old_logp)
+    return -({smaller}(r * {wide}, r.{clip}(1 - eps, 1 + eps) * {wide}) * mask).sum() / mask.sum()
+
+
+def clip_ratio(logp, old_logp, {adv}, mask, eps=0.2):
+    r = xp.exp(logp - old_logp)
+    {test}
+    return (hit * mask).sum() / mask.sum()
+"""
+TORCH = {"module": "torch", "smaller": "xp.min", "clip": "clamp"}
+NUMPY = {"module": "numpy", "smaller": "xp.minimum", "clip": "clip"}
+BY_ROW = {"adv": "advantages", "wide": "advantages[:, None]"}
+BY_TOKEN = {"adv": "adv", "wide": "adv"}
+SIDES = {
+    "bounds": (
+        {**TORCH, **BY_ROW, "test": "hit = (r < 1 - eps) | (r > 1 + eps)"},
+        [
+            "adv = advantages[:, None]",
+            "hit = ((r < 1 - eps) & (adv < 0)) | ((r > 1 + eps) & (adv > 0))",
+        ],
+    ),
+    "distance": (
+        {**NUMPY, **BY_ROW, "test": "hit = xp.abs(r - 1) > eps"},
+        ["adv = advantages[:, None]", "hit = (r - 1) * xp.sign(adv) > eps"],
+    ),
+    "change": (
+        {**TORCH, **BY_TOKEN, "test": "hit = r != r.clamp(1 - eps, 1 + eps)"},
+        ["hit = r.clamp(1 - eps, 1 + eps) * adv < r * adv"],
+    ),
+    "function": (
+        {**NUMPY, **BY_TOKEN, "test": "hit = xp.logical_or(1 - eps > r, r >= 1 + eps)"},
+        ["hit = xp.logical_or((1 - eps > r) & (adv < 0), (r >= 1 + eps) & (adv > 0))"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SIDES))
+def test_a_share_of_what_is_outside_becomes_one_of_what_is_clipped(tmp_path, name):
+    parts, lines = SIDES[name]
+    if parts["module"] == "torch":
+        pytest.importorskip("torch")
+    text = LOSS.format(**parts)
+    report = repair_text(tmp_path, text)
+    assert made(report, text) == lines
+    assert healthy(tmp_path, report.repair.text)
+
+
+def test_where_nothing_says_how_advantages_lie_there_is_no_edit(tmp_path):
+    """One number a row or one a token: a wrong guess would run, and count the wrong tokens."""
+    pytest.importorskip("torch")
+    parts = {**TORCH, **BY_TOKEN, "test": "hit = (r < 1 - eps) | (r > 1 + eps)"}
+    alone = LOSS.format(**parts)
+    text = alone.partition("def grpo_loss")[0] + "def clip_ratio" + alone.partition("clip_ratio")[2]
+    report = repair_text(tmp_path, text)
+    assert [f.code for f in report.findings if f.severity != "note"] == ["MET001"]
+    assert report.repair.status is FixStatus.SUGGESTED

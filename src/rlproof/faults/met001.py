@@ -97,6 +97,17 @@ def _without_advantages(metric: MetricSeen) -> Iterator[Sighting]:
             Evidence("one token, ρ = 1.5, A = −1, clip range 0.2", rounded(down), 0.0),
             Severity.WARNING,
         )
+    if max(up, lower) < 1e-6 and min(down, low) > 1 - 1e-6:
+        yield Sighting(
+            metric.where["test"],
+            "it counts the tokens that the loss does not clip: those above the range where A < 0, "
+            "and below it where A > 0",
+            Evidence(
+                "one token, clip range 0.2: clip fraction at ρ = 1.5 with A = 1, and with A = −1",
+                [rounded(up), rounded(down)],
+                [1.0, 0.0],
+            ),
+        )
 
 
 FAULT = Fault(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from rlproof.read.landmarks import called
 from rlproof.read.names import Slot
+from rlproof.read.targets import body_without_doc
 from rlproof.repair.edits.gradient import blocks
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site, bracketed, is_simple
@@ -40,6 +41,28 @@ def heated(site: Site) -> Iterator[Edit]:
     if heat is not None:
         for value in _read_off(site):
             yield Edit(HEATED, over(site, value, heat))
+        yield from _heated_parameter(site, heat)
+
+
+def _heated_parameter(site: Site, heat: str) -> Iterator[Edit]:
+    """Logits that a function is given: divided at their first copy, or in a line of their own."""
+    logits = site.name_of(Slot.LOGITS)
+    if logits is None or site.function is None or site.target is None:
+        return
+    copies = [n.value for n in site.statements()
+              if isinstance(n, ast.Assign) and site.taint(n.value) == {Slot.LOGITS}]  # fmt: skip
+    if site.arrays is not None and copies:
+        yield Edit(HEATED, over(site, copies[0], heat))
+    first = body_without_doc(site.function)[0]
+    if not site.alone(first) or not logits.isidentifier():
+        return
+    lines = [f"{logits} = {logits} / {heat}"]
+    if site.arrays is None:
+        row = f"[[x / {heat} for x in line] for line in {{}}]"
+        lines = [f"{logits} = [{row.format('row')} for row in {logits}]",
+                 f"{logits} = {row.format(logits)}"]  # fmt: skip
+    for line in lines:
+        yield Edit(HEATED, (site.before(first, line),))
 
 
 def heat_moved(site: Site) -> Iterator[Edit]:
