@@ -67,7 +67,13 @@ def _always_zero(metric: MetricSeen) -> Iterator[Sighting]:
     """No token is ever outside: the ratio that is tested was clipped before."""
     if not metric.complete:
         return
-    got = [metric.run([[new]], [[_ZERO]], [[1]], eps) for new in _FAR for eps in (0.2, 0.02)]
+    signs = (1.0, -1.0) if "advantages" in metric.slots else (1.0,)
+    got = [
+        metric.run([[new]], [[_ZERO]], [[1]], eps, sign)
+        for sign in signs
+        for new in _FAR
+        for eps in (0.2, 0.02)
+    ]
     if not any(got):
         yield Sighting(
             metric.where["clip"],

@@ -43,6 +43,7 @@ from rlproof.judge import (
     logprobs,
     loops,
     losses,
+    metrics,
     rows,
     shapes,
     shaping,
@@ -142,6 +143,7 @@ class _Check:
         self.other: list[tuple[Place, dict[str, Any]]] = []
         self.negative = False
         self.unknown: set[str] = set()
+        self.unnamed: dict[str, Skipped] = {}
         self.shaped: dict[str, dict[str, str | float]] = {}
         self.read = 0
 
@@ -164,6 +166,8 @@ class _Check:
         self._each(Role.NUMERIC_GRADIENT, self._gradient)
         seen = replace(seen, other=tuple(self.other))
         first = detect(seen)
+        blamed = {f.place.function for f in first}
+        self.notes += [s for name, s in self.unnamed.items() if name not in blamed]
         broken = any(f.severity is Severity.ERROR for f in first)
         seen = replace(seen, loops=self._each(Role.TRAIN, lambda t: self._loop(t, broken)))
         read = source_loop.judge(self.script, frozenset(loop.function for loop in seen.loops))
@@ -331,6 +335,8 @@ class _Check:
         names = {p.name for p in target.parameters}
         complete = all(p.slot in known for p in target.parameters)
         complete = complete and not declares_unused(target, names)
+        if reason := metrics.unknown(function):
+            self.unnamed[target.name] = Skipped(f"identifying {target.name}", reason)
         return MetricSeen(target.name, slots, where, function.run, frozenset(bounds), complete)
 
     def _shaping(self, target: Target) -> ShapingSeen:
