@@ -36,6 +36,7 @@ from rlproof.faults.seen import (
 from rlproof.judge import (
     advantages,
     alike,
+    bonus,
     bounds,
     declared,
     differences,
@@ -164,6 +165,7 @@ class _Check:
             gauges=tuple(g for role in GAUGES for g in self._each(role, self._gauge)),
         )
         self._each(Role.NUMERIC_GRADIENT, self._gradient)
+        self.other += bonus.judge(self.script, self.sandbox)
         seen = replace(seen, other=tuple(self.other))
         first = detect(seen)
         blamed = {f.place.function for f in first}
@@ -176,7 +178,12 @@ class _Check:
         seen = replace(seen, source=read.sightings)
         findings = once([*detect(seen), *source_findings(self.script, set(self.reasons))])
         shown = detect(replace(seen, source=()))
-        findings = [f if f in shown else replace(f, by_reading=True) for f in findings]
+        run = {(f.code, f.place) for f in shown}
+        findings = [
+            f if f in shown else replace(f, by_reading=True)
+            for f in findings
+            if f in shown or (f.code, f.place) not in run
+        ]
         if self.examine is not None:
             self.examine(seen)
         return self._assemble(seen, findings)

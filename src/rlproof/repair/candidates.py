@@ -110,7 +110,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "MSK014": (pieces.mask_shifted,),
     "MSK013": (scoring.attended,),
     "OBJ001": (scale.centred_only,),
-    "OBJ002": (gradient.blocks,),
+    "OBJ002": (gradient.of_bonus, scoring.with_gradient),
     "SMP001": (updates.whole_distribution,),
     "SUR001": (ratio.by_exp,),
     "SUR002": (ratio.by_exp,),

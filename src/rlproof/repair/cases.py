@@ -63,6 +63,9 @@ class Cases:
             _advantages(function, self.add)
         for scored in seen.log_probs:
             _log_probs(scored, self.add)
+        for _, facts in seen.other:
+            if pair := facts.get("bonus"):
+                self.add(isclose(*pair, rel_tol=0.02, abs_tol=1e-3))
 
 
 def _loss(loss: LossSeen, add: Callable[[bool], None]) -> None:

@@ -56,6 +56,14 @@ class Site:
             made.__dict__.pop(name, None)
         return made
 
+    def as_written(self) -> Site:
+        """The same finding in the function of the script, not in what was outlined of it."""
+        made = copy(self)
+        made.function = enclosing(self.script.source.tree, self.finding.place.line)
+        for name in ("flow", "surrogate", "arrays", "exp"):
+            made.__dict__.pop(name, None)
+        return made
+
     # --- offsets ------------------------------------------------------------------------------
 
     @cached_property
