@@ -56,7 +56,7 @@ from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, d
 from rlproof.judge.identify import TOLERANCE
 from rlproof.judge.ignored import honoured
 from rlproof.judge.pairs import partners
-from rlproof.judge.source_only import source_findings
+from rlproof.judge.source_only import source_findings, unread_lengths
 from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
@@ -371,6 +371,10 @@ class _Check:
         # taking a key out of a dictionary that was made for the call harms nobody
         function.mutated -= {p.name for p in target.parameters if p.slot is Slot.TENSORS}
         self._side_effects(function)
+        if seen is not None and seen.facts.get("lengths"):
+            said = next(unread_lengths(self.script, target), None)
+            where = said.place if said else definition(target)
+            self.other.append((where, {"lengths": seen.facts["lengths"], "unread": said}))
         if seen is None:
             reason = "unknown formula: what it returns is none of the known readings of the model"
             self.notes.append(Skipped(f"identifying {target.name}", reason))

@@ -108,7 +108,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "MSK009": (scoring.completion_only,),
     "MSK011": (masking.given,),
     "MSK014": (pieces.mask_shifted,),
-    "MSK013": (scoring.attended,),
+    "MSK013": (scoring.attended, scoring.as_long_as_told),
     "OBJ001": (scale.centred_only,),
     "OBJ002": (gradient.of_bonus, scoring.with_gradient),
     "SMP001": (updates.whole_distribution,),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from rlproof.read.extraction import pads_left
 from rlproof.read.landmarks import called
 from rlproof.read.names import Slot
 from rlproof.read.targets import body_without_doc
@@ -187,6 +188,24 @@ def completion_only(site: Site) -> Iterator[Edit]:
         for window in windows:
             text = f"{bracketed(site, root)}{window}"
             yield Edit("leave the prompt out", (site.put(root, text),))
+
+
+def as_long_as_told(site: Site) -> Iterator[Edit]:
+    """A mask of the padded width to one of the lengths that are given; rows padded on the right."""
+    tokens, lengths = site.name_of(Slot.TOKENS), site.name_of(Slot.LENGTHS)
+    slots = frozenset(p.slot for p in site.target.parameters if p.slot) if site.target else set()
+    torch = next((name for name, module in site.imports.items() if module == "torch"), None)
+    if not tokens or not lengths or torch is None or pads_left(site.script, frozenset(slots)):
+        return
+    for given in site.nodes(ast.Assign):
+        if isinstance(given.value, ast.Call) and site.alone(given):
+            device = f"device={tokens}.device"
+            places = f"{torch}.arange({tokens}.shape[1], {device})"
+            ends = f"{torch}.as_tensor({lengths}, {device})[:, None]"
+            around = site.indent(given)
+            inner = f"\n{around}    "
+            text = f"({inner}{places}{inner}< {ends}\n{around}).long()"
+            yield Edit("attend to as many tokens as there are", (site.put(given.value, text),))
 
 
 def attended(site: Site) -> Iterator[Edit]:
