@@ -32,9 +32,10 @@ class Pass:
     """Derivatives of what was differentiated by the log-prob of each token."""
     touched: bool
     rewards: list[float | None]
-    scored: list[tuple[int, int, int, float, float]]
+    scored: list[tuple[int, int, int, float, float, bool]]
     """Row, slot of the completion, a word, and its share among the words that were not drawn:
-    as the gradient has it, and as it was when the token was drawn."""
+    as the gradient has it, and as it was when the token was drawn; whether the gradient's shares
+    are a softmax's at some temperature."""
     ids: list[list[int]] = field(default_factory=list)
 
 

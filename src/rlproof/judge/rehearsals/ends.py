@@ -2,7 +2,8 @@
 
 The end token is drawn by the policy like any other, so its log-prob belongs to the objective: its
 derivative is not 0 where the advantage is not 0. What stands behind it was drawn by nobody: its
-derivative is 0. That holds for every mask that counts a completion with its end.
+derivative is 0. That holds for every mask that counts a completion with its end. A loss that counts
+every slot alike has no mask, and nothing to be said of.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
     ends = list(_ends(rehearsal.whole(move="frozen")))
     if not ends:
         return Rehearsed(None, "no completion that ends early is differentiated there")
+    if all(end and all(after) for _, end, after in ends):
+        return Rehearsed(None, "every slot is trained: there is no mask")
     for length, end, after in ends:
         if end == 0 or any(after):
             got = [rounded(end, 4), rounded(max(after, key=abs), 4)]

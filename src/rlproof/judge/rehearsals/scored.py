@@ -4,8 +4,9 @@ The log-prob of the drawn token y under q has the derivative (e_y − q)/T by th
 words that were not drawn, what the loss sends to the logits has the proportions of q, whatever
 its factor: they are compared with the proportions of the distribution that `generate` drew from.
 The share of y itself is not seen this way; a cut, a penalty or another temperature changes the
-others as well. A term of the loss that is not a log-prob of the drawn token, such as an entropy
-bonus, shows as a difference: then the identity fails before and after a repair, and verifies none.
+others as well. Where the loss has a term that is not a log-prob of the drawn token, such as an
+entropy bonus, the proportions are no distribution's: a difference counts only where they are those
+of a softmax at some temperature.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
         return Rehearsed(True)
     if max(gaps) < _FAR:
         return Rehearsed(None, "the two distributions differ by rounding or more")
-    _, slot, _, got, meant = next(s for s, gap in zip(scored, gaps, strict=True) if gap > _FAR)
+    pairs = zip(scored, gaps, strict=True)
+    shown = next((line for line, gap in pairs if gap > _FAR and line[5]), None)
+    if shown is None:
+        return Rehearsed(None, "the loss has other terms that act on the logits")
+    _, slot, _, got, meant, _ = shown
     case = f"token {slot + 1} of a completion: share of one word among those not drawn, as scored"
     return Rehearsed(
         False, "", Evidence(f"{STAND_INS}, {case}", rounded(got, 4), rounded(meant, 4))

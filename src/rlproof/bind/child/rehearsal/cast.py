@@ -108,7 +108,7 @@ class Cast:
                 return kind()
             except TypeError:
                 pass
-        return objects.Options(self.recorder.settings.group)
+        return objects.Options(self.recorder.settings)
 
     def _data(self) -> Data:
         return Data(self.recorder)
@@ -176,7 +176,7 @@ class Cast:
                 return self._data().column(name)
             except (UnavailableError, NoStandInError):
                 pass
-        return objects.number(name, self.recorder.settings.group)
+        return objects.number(name, self.recorder.settings)
 
     # --- classes and globals ------------------------------------------------------------------
 

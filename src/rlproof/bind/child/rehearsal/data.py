@@ -150,7 +150,8 @@ class Data:
         before = {"full": PROMPT, "shifted": PROMPT - 1}.get(self.settings.width, 0)
         line = [float(before <= k < before + count) for k in range(slots)]
         if set(words(name)) & {"tool", "tools", "env", "observation"}:
-            line = [float(seed_of("tool", row, k) % 3 > 0) for k in range(slots)]
+            for k in range(before, before + count - 1):
+                line[k] = float(seed_of("tool", row, k) % 3 > 0)
         return line
 
     def _log_probs(self, name: str) -> Any:

@@ -14,6 +14,7 @@ from rlproof.bind.child.rehearsal.settings import (
     COMPLETION,
     EOS,
     NoStandInError,
+    Settings,
     by_prompt,
     draw,
     prompt_of,
@@ -142,27 +143,27 @@ def _prompt(row: Any) -> int:
 class Options:
     """Settings by attribute or key, each by its name; what a name doesn't tell is refused."""
 
-    def __init__(self, group: int) -> None:
-        self.__dict__["_group"] = group
+    def __init__(self, stage: Settings) -> None:
+        self.__dict__["_stage"] = stage
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return number(name, self._group, self)
+        return number(name, self._stage, self)
 
     def __getitem__(self, name: str) -> Any:
-        return number(name, self._group, self)
+        return number(name, self._stage, self)
 
     def get(self, name: str, default: Any = None) -> Any:
         """The default, where there is one."""
-        return number(name, self._group, self) if default is None else default
+        return number(name, self._stage, self) if default is None else default
 
 
 _NEUTRAL = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0,
             "no_repeat_ngram_size": 0, "min_new_tokens": 0}  # fmt: skip
 
 
-def number(name: str, group: int, options: Any = None) -> Any:
+def number(name: str, stage: Settings, options: Any = None) -> Any:
     """A setting by its name.
 
     Raises:
@@ -170,13 +171,13 @@ def number(name: str, group: int, options: Any = None) -> Any:
     """
     parts, slot = set(words(name)), objective_slot(name)
     if slot is Slot.GROUP_SIZE:
-        return group
+        return stage.group
     if name in _NEUTRAL:
         return _NEUTRAL[name]
     if slot in (Slot.CLIP, Slot.CLIP_LOW, Slot.CLIP_HIGH):
         return 0.2
     if slot is Slot.BETA or parts & {"entropy"}:
-        return 0.0
+        return stage.weight
     if slot is Slot.TEMPERATURE or "temperature" in parts:
         return 0.7
     if parts & {"lr", "rate"}:

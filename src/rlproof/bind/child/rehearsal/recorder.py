@@ -15,6 +15,7 @@ from typing import Any
 from rlproof.bind.child.rehearsal.settings import PROMPT, Settings, generator
 
 _CHECKS = 16  # random directions in which a gradient is compared
+_PLAIN = 1e-4  # how far shares may be off a softmax's
 _FAR = 0.15  # how far a set step moves each parameter, in units of a logit
 
 
@@ -129,18 +130,24 @@ class Recorder:
         dx = torch.where(usable, x - (x.sum(-1) / count).unsqueeze(-1), torch.zeros_like(x))
         slope = (dx * y).sum(-1) / dx.square().sum(-1).clamp(min=1e-12)
         heat = torch.where(slope > 1e-3, 1 / slope.clamp(min=1e-3), torch.ones_like(slope))
-        chance = (lines / heat.unsqueeze(-1)).softmax(-1).gather(2, ids.unsqueeze(-1)).squeeze(-1)
+        whole = (lines / heat.unsqueeze(-1)).softmax(-1)
+        chance = whole.gather(2, ids.unsqueeze(-1)).squeeze(-1)
         found = torch.where(live, heat * at / (1 - chance).clamp(min=1e-9), torch.zeros_like(at))
         seen["gradient"][:, start + 1 : start + 1 + ids.shape[1]] += found
-        self._compare(seen, rows, ids, start, live, share)
+        rest = torch.where(own, torch.zeros_like(whole), whole)
+        rest = rest / rest.sum(-1, keepdim=True).clamp(min=1e-12)
+        plain = (share - rest).abs().amax(-1) < _PLAIN
+        self._compare(seen, rows, ids, start, live, share, plain)
 
     def _compare(
-        self, seen: dict[str, Any], rows: list[Any], ids: Any, start: int, live: Any, share: Any
-    ) -> None:
+        self, seen: dict[str, Any], rows: list[Any], ids: Any, start: int, live: Any, share: Any,
+        plain: Any,
+    ) -> None:  # fmt: skip
         """The scored distribution of each drawn token against the one it was drawn from.
 
-        Both without the token itself, whose share the gradient does not tell; what the loss
-        adds for other reasons (an entropy bonus) shows as a difference, too.
+        Both without the token itself, whose share the gradient does not tell. Where a loss has
+        other terms (an entropy bonus), the shares are those of no distribution: `plain` says
+        that they are a softmax's at some temperature.
         """
         import torch
 
@@ -162,7 +169,7 @@ class Recorder:
                 gap = (share[i, slot] - drawn).abs()
                 worst = int(torch.argmax(gap))
                 line = [i, k, worst, float(share[i, slot, worst]), float(drawn[worst])]
-                seen["scored"].append(line)
+                seen["scored"].append([*line, bool(plain[i, slot])])
 
     def _count(self) -> None:
         if len(self.passes) >= self.settings.forwards:

@@ -17,6 +17,11 @@ from rlproof.bind.child.load import Missing, UnavailableError
 from rlproof.bind.child.rehearsal.settings import NoStandInError, Settings
 
 Spec = dict[str, Any]
+_PACKED = (
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+    inspect.Parameter.POSITIONAL_ONLY,
+)
 
 
 def rehearse(module: ModuleType, spec: Spec) -> Spec:
@@ -131,6 +136,7 @@ def _origins(recorder: Any, result: Mapping[Any, Any]) -> Spec:
             torch.is_tensor(value)
             and torch.is_tensor(column)
             and value.shape[1:] == column.shape[1:]
+            and not bool(((column == 0) | (column == 1)).all())  # masks are alike by chance
         ):
             rows = [[int(i) for i, c in enumerate(column) if torch.equal(c, v)] for v in value]
             found[str(key)] = rows
@@ -177,14 +183,15 @@ def _watch(module: ModuleType, recorder: Any, names: list[str]) -> list[Spec]:
         ) -> Any:  # fmt: skip
             if len(calls) < 4:
                 bound = _signature.bind(*args, **kwargs)
-                seen = {
-                    key: _column(recorder, value)
-                    for key, value in bound.arguments.items()
-                    if _column(recorder, value)
-                }
+                bound.apply_defaults()
+                found = {key: _column(recorder, v) for key, v in bound.arguments.items()}
+                seen = {key: column for key, column in found.items() if column}
                 call = {"name": _name, "columns": seen, "effect": {}}
                 calls.append(call)
-                call["effect"] = {k: _matters(_original, bound.arguments, k) for k in seen}
+                plain = all(p.kind not in _PACKED for p in _signature.parameters.values())
+                call["effect"] = {
+                    k: not plain or _matters(_original, bound.arguments, k) for k in seen
+                }
             return _original(*args, **kwargs)
 
         setattr(module, name, watched)
@@ -205,12 +212,22 @@ def _column(recorder: Any, value: Any) -> str:
 
 
 def _matters(function: Any, arguments: Spec, key: str) -> bool:
-    """Whether another tensor in its place gives another result."""
+    """Whether another tensor in its place gives another result, as far as both can be had.
+
+    Numbers that are 0, such as the weight of a term, are taken as they are and as 0.1.
+    """
     import torch
 
-    with torch.no_grad():
-        one = function(**arguments)
-        other = function(**{**arguments, key: 1 - arguments[key]})
-    first = one[0] if isinstance(one, tuple) else one
-    second = other[0] if isinstance(other, tuple) else other
-    return not (torch.is_tensor(first) and torch.equal(first, second))
+    weighed = {k: 0.1 if type(v) in (int, float) and v == 0 else v for k, v in arguments.items()}
+    for given in (arguments, weighed):
+        try:
+            with torch.no_grad():
+                one = function(**given)
+                other = function(**{**given, key: 1 - given[key]})
+        except Exception:  # whatever a loss makes of other numbers
+            return True
+        first = one[0] if isinstance(one, tuple) else one
+        second = other[0] if isinstance(other, tuple) else other
+        if not (torch.is_tensor(first) and torch.equal(first, second)):
+            return True
+    return False

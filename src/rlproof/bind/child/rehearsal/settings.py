@@ -50,6 +50,8 @@ class Settings:
     """The row that `one` is about."""
     move: str = "really"
     """What an optimizer's step does: `really` steps, `frozen` nothing, `moved` a set distance."""
+    weight: float = 0.0
+    """What multiplies terms beside the surrogate, where the script leaves it open."""
     pad_is_eos: bool = False
     steps: int = 6
     """Steps of an optimizer after which a run has shown enough."""
