@@ -15,9 +15,10 @@ from typing import Any
 from rlproof.bind.implementation import UnbindableError
 from rlproof.bind.rehearsal import Run, Stage
 from rlproof.bind.sandbox import Sandbox
-from rlproof.read.driver import driver, sampler_beside
+from rlproof.read.driver import driver, functions, sampler_beside
 from rlproof.read.loop.masks import pad_is_eos
 from rlproof.read.names import Slot, objective_slot
+from rlproof.read.parameters import calls_by_name
 from rlproof.read.targets import FunctionNode, Role, Script
 from rlproof.read.uses import uses
 
@@ -62,7 +63,7 @@ class Rehearsal:
             raise UnbindableError("what holds it is no function that can be called from outside")
         beside = sampler_beside(tree, function) if alone else None
         self.calls = (beside, function) if beside else (main,)
-        self.sampled_apart = beside is not None
+        self.gives_advantages = _gives_advantages(script, main)
         losses = [t.name for t in script.of(Role.LOSS) if t.origin is None]
         losses = [name for name in losses if watch and name not in self.calls]
         self.stage = Stage(sandbox, self.calls, uses(tree), tuple(losses))
@@ -110,6 +111,13 @@ class Rehearsal:
         if first.ended == "refused":
             raise UnbindableError(f"it can't be executed with stand-ins: {first.reason}")
         return first
+
+
+def _gives_advantages(script: Script, name: str) -> bool:
+    """Whether a function computes advantages, or calls one that does."""
+    known = {t.name for t in script.of(Role.ADVANTAGES)}
+    short = {one.rpartition(".")[2] for one in known}
+    return name in known or bool(short & set(calls_by_name(functions(script.source.tree)[name])))
 
 
 def group_size(tree: ast.Module) -> int | None:

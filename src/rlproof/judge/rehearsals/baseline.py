@@ -25,7 +25,11 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
         rehearsal.whole(move="frozen", values=v) for v in ("by prompt", "zero", "varied")
     )
     if isinstance(alone.value, list) and not alone.passes:
-        return _returned(alone, varied)
+        if not rehearsal.gives_advantages:
+            return Rehearsed(None, "what it hands back are no advantages")
+        return _returned(alone, none, varied)
+    if not rehearsal.base["grouped"]:
+        return Rehearsed(None, "no name there speaks of several completions of a prompt")
     taught, reach = _farthest(alone, none), _farthest(varied, none)
     if abs(reach) < 1e-9:
         return Rehearsed(None, SILENT)
@@ -35,11 +39,14 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
     return Rehearsed(False, "", Evidence(case, rounded(taught, 4), 0.0))
 
 
-def _returned(alone: Run, varied: Run) -> Rehearsed:
-    """Of a function that hands back advantages."""
-    if max(map(abs, _flat(varied.value)), default=0.0) < 1e-6:
-        return Rehearsed(None, "it hands back zeros whatever the rewards are")
-    values = _flat(alone.value)
+def _returned(alone: Run, none: Run, varied: Run) -> Rehearsed:
+    """Of a function that hands back advantages; what rewards don't enter is taken out."""
+    still, values, others = _flat(none.value), _flat(alone.value), _flat(varied.value)
+    if not len(still) == len(values) == len(others):
+        return Rehearsed(None, "how much it hands back depends on the rewards")
+    values = [a - b for a, b in zip(values, still, strict=True)]
+    if max((abs(a - b) for a, b in zip(others, still, strict=True)), default=0.0) < 1e-6:
+        return Rehearsed(None, "it hands back the same whatever the rewards are")
     worst = max(values, key=abs)
     if abs(worst) < _NEAR:
         return Rehearsed(True)
@@ -58,7 +65,7 @@ def _farthest(one: Run, other: Run) -> float:
     gaps = [
         a - b
         for p, q in zip(one.passes, other.passes, strict=False)
-        if p.ids == q.ids
+        if p.ids == q.ids and p.rows == q.rows
         for r, s in zip(p.gradient, q.gradient, strict=True)
         for a, b in zip(r, s, strict=True)
     ]

@@ -33,8 +33,11 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
 
 def _ends(run: Run) -> Iterator[tuple[int, float, list[float]]]:
     """Length, derivative at the end and behind it, of rows that are trained at all."""
+    given = "width" in run.used  # a mask that was handed out fits no rows that were sampled
     for one in run.passes:
-        for row, gradient in zip(one.ids, one.gradient, strict=True):
+        for number, row, gradient in zip(one.rows, one.ids, one.gradient, strict=False):
+            if given and number < 0:
+                continue
             start = {PROMPT + COMPLETION: PROMPT, COMPLETION: 0}.get(len(row))
             if start is None or EOS not in row[start:-1] or not any(gradient[start:]):
                 continue

@@ -22,6 +22,8 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
     run = rehearsal.whole()
     if not run.steps:
         return Rehearsed(None, "no step is made there")
+    if not run.passes:
+        return Rehearsed(None, "what it trains is not the policy that stands in")
     changed = sum(step.changed for step in run.steps)
     if changed:
         return Rehearsed(True)

@@ -62,12 +62,15 @@ def _sampled_at(site: Site) -> Iterator[str]:
     tree = site.script.source.tree
     constants = {t.id for n in tree.body if isinstance(n, ast.Assign | ast.AnnAssign)
                  for t in ast.walk(n) if isinstance(t, ast.Name)}  # fmt: skip
-    own = {a.arg for a in site.everywhere(ast.arg)}
+    owner = site.finding.place.function.rpartition(".")[0]
+    own = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == owner]
+    beside = {id(n) for kind in own for n in ast.walk(kind)}
     for call in ast.walk(tree):
         for keyword in call.keywords if isinstance(call, ast.Call) else ():
             value = keyword.value
             roots = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-            if keyword.arg == "temperature" and roots <= constants | (own & {"self"}):
+            known = constants | ({"self"} if id(call) in beside else set())
+            if keyword.arg == "temperature" and roots <= known:
                 yield site.source(value)
 
 

@@ -233,7 +233,11 @@ class Batch:
         return int(self._data.settings.rows)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._keys, *self._made]))
+        """The names that the script asks for; a batch that is walked over has ids in any case."""
+        names = dict.fromkeys([*self._keys, *self._made])
+        if not any(set(words(name)) & _WORDS_OF_IDS for name in names):
+            names["ids"] = None
+        return iter(names)
 
     def keys(self) -> list[str]:
         """The names that the script asks for."""
