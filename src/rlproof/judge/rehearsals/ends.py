@@ -21,9 +21,9 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
     ends = list(_ends(rehearsal.whole(move="frozen")))
     if not ends:
         return Rehearsed(None, "no completion that ends early is differentiated there")
-    if all(end and all(after) for _, end, after in ends):
+    if all(all(whole) for *_, whole in ends):
         return Rehearsed(None, "every slot is trained: there is no mask")
-    for length, end, after in ends:
+    for length, end, after, _ in ends:
         if end == 0 or any(after):
             got = [rounded(end, 4), rounded(max(after, key=abs), 4)]
             case = f"a completion of {length} tokens: ∂loss/∂logp of its end and of what follows"
@@ -31,8 +31,8 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
     return Rehearsed(True)
 
 
-def _ends(run: Run) -> Iterator[tuple[int, float, list[float]]]:
-    """Length, derivative at the end and behind it, of rows that are trained at all."""
+def _ends(run: Run) -> Iterator[tuple[int, float, list[float], list[float]]]:
+    """Length, derivative at the end, behind it and at all slots, of rows that are trained."""
     given = "width" in run.used  # a mask that was handed out fits no rows that were sampled
     for one in run.passes:
         for number, row, gradient in zip(one.rows, one.ids, one.gradient, strict=False):
@@ -42,7 +42,7 @@ def _ends(run: Run) -> Iterator[tuple[int, float, list[float]]]:
             if start is None or EOS not in row[start:-1] or not any(gradient[start:]):
                 continue
             end = row.index(EOS, start)
-            yield end - start + 1, gradient[end], gradient[end + 1 :]
+            yield end - start + 1, gradient[end], gradient[end + 1 :], gradient[start:]
 
 
 IDENTITY = Identity("the end of a completion is trained, what fills it up is not", judge)
