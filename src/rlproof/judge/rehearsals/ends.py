@@ -21,7 +21,7 @@ def judge(rehearsal: Rehearsal) -> Rehearsed:
     ends = list(_ends(rehearsal.whole(move="frozen")))
     if not ends:
         return Rehearsed(None, "no completion that ends early is differentiated there")
-    if all(all(whole) for *_, whole in ends):
+    if all(all(whole[1:]) for *_, whole in ends):
         return Rehearsed(None, "every slot is trained: there is no mask")
     for length, end, after, _ in ends:
         if end == 0 or any(after):
