@@ -15,7 +15,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
 
 FAULT = Fault(
     code="LOP008",
-    name="ratio-off-before-update",
+    name="ratio-of-two-precisions",
     severity=Severity.WARNING,
     summary="old and new log-probs are scored in two precisions",
     remedy="score both under the same autocast, or both outside of it",
