@@ -16,7 +16,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
 FAULT = Fault(
     code="LOP016",
     name="reference-without-adapter",
-    severity=Severity.WARNING,
+    severity=Severity.NOTE,
     summary="the reference leaves out the adapter that the policy starts from",
     remedy="load the adapter once more, frozen, for the reference, or merge it into the base",
     views="S",

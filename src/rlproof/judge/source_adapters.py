@@ -46,7 +46,7 @@ def adapters(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Said]:
                     "reference = base model",
                     "reference = base model with the adapter that training starts from",
                     loaded[0],
-                    severity=Severity.WARNING,
+                    severity=Severity.NOTE,
                 )
                 return
 

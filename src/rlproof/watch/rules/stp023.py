@@ -13,6 +13,8 @@ from rlproof.watch.rules.model import Alarm, Broken, Rule, evidence
 from rlproof.watch.seen import StepSeen
 
 _CHANCE = 1e-6
+_UNLIKELY = -5.0
+"""Nats a row: many rows that each may end there, at another temperature, are not unlikely."""
 
 
 class Forced:
@@ -38,6 +40,8 @@ class Forced:
             return
         if np.isin(tokens[full, :last], facts.eos).any():
             return  # ends that are followed by more are padding
+        if logps[full, last].mean() > _UNLIKELY:
+            return
         chance = float(logps[full, last].sum())
         text = (
             f"{int(full.sum())} completions of the full length, all with an end token in the last "

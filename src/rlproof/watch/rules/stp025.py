@@ -18,6 +18,7 @@ class Absent:
     """Real tokens with a reference log-prob of 0, where the policy gives them less than 95 %."""
 
     def __init__(self, facts: Facts) -> None:
+        self.facts = facts
         self.broken = Broken()
 
     def see(self, step: StepSeen) -> None:
@@ -25,6 +26,8 @@ class Absent:
         new, ref, mask = step.get("new_logps"), step.get("ref_logps"), step.mask
         if new is None or ref is None or mask is None:
             return
+        if self.facts.over(step.declared).beta == 0:
+            return  # what fills the place of a reference that nothing uses
         doubted = mask & (new < -_DOUBT)
         if doubted.sum() < _LEAST:
             return
