@@ -8,7 +8,8 @@ backward after another, in turns with the others: a busy machine slows all of th
 medians of the ratios of one round, of wall time and of processor time: with one thread the second
 does not count what other processes take. Memory is VmHWM during one call, less the resident memory
 before it: it holds the gradients of hidden states and matrix too. `peak` is the rate of the three
-matrix products alone, at the sizes of a chunk. Variants whose package is missing are left out.
+matrix products alone, at the sizes of a chunk, as torch multiplies; `onednn` is that of oneDNN's
+products, which the fused loss takes where they are faster. What can't run is left out.
 
 All variants are given the same inputs and must find the same loss and gradient: 8 rows of tokens,
 GRPO with a token mean, a clip of 0.2 and k3 at 0.04. Those called `padded` have 40 % of padding,
@@ -32,7 +33,7 @@ from typing import Any
 
 ROWS, BETA, CLIP = 8, 0.04, 0.2
 NAMES = (
-    "fused", "naive", "trl", "liger", "two passes", "plain", "peak",
+    "fused", "naive", "trl", "liger", "two passes", "plain", "peak", "onednn",
     "fused padded", "naive padded", "fused clipped", "naive clipped",
 )  # fmt: skip
 
@@ -158,13 +159,37 @@ def peak(shape: tuple[int, int, int]) -> Callable[[], None]:
     return once
 
 
+def onednn(shape: tuple[int, int, int]) -> Callable[[], None]:
+    """The same three products as the package has them made on processors of some kind."""
+    import torch
+
+    from rlproof.train import products
+
+    if not products.faster():
+        raise SystemExit("on this processor torch's own products are used")
+    count, width, vocabulary = shape
+    rows, matrix = torch.randn(256, width), torch.randn(vocabulary, width)
+    logits, total = torch.empty(256, vocabulary), torch.zeros(vocabulary, width)
+
+    def once() -> None:
+        for _ in range(count // 256):
+            products.times_into(logits, rows, matrix)
+            products.times(logits, matrix.t())
+            products.add_outer(total, logits, rows, False)
+
+    return once
+
+
+ALONE = {"peak": peak, "onednn": onednn}
+
+
 def worker(name: str, threads: int, shape: tuple[int, int, int]) -> None:
     """Answers each line of standard input with one forward and backward."""
     import torch
 
     torch.set_num_threads(threads)
-    if name == "peak":
-        run, made = peak(shape), None
+    if name in ALONE:
+        run, made = ALONE[name](shape), None
     else:
         made = Inputs(name, shape)
         kind = name.split()[0]
@@ -247,9 +272,10 @@ def report(variants: list[Variant], shape: tuple[int, int, int]) -> None:
             speed = median_ratio(found["liger"], found["fused"], key)
             share = median_ratio(found["fused"], found["liger"], "megabytes")
             print(f"fused / liger, {key}: {speed:.2f} times the speed, {share:.3f} of the memory")
-        if "fused" in found and "peak" in found:
-            share = median_ratio(found["peak"], found["fused"], key)
-            print(f"fused, {key}: {share:.1%} of the rate of its matrix products alone")
+        for name, whose in (("peak", "torch's"), ("onednn", "oneDNN's")):
+            if "fused" in found and name in found:
+                share = median_ratio(found[name], found["fused"], key)
+                print(f"fused, {key}: {share:.1%} of the rate of {whose} matrix products alone")
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from tests.support.sampling import one_in
 ENTRIES = every()
 
 
-@pytest.mark.parametrize("entry", one_in(12, ENTRIES), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", one_in(30, ENTRIES), ids=lambda entry: entry.name)
 def test_entry(entry, tmp_path):
     if "import torch" in entry.text:
         pytest.importorskip("torch")

@@ -23,6 +23,7 @@ from rlproof.errors import ConfigError
 from rlproof.faults.seen import Seen
 from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport
+from rlproof.read.notebook import is_python
 from rlproof.read.outline.directives import Directive, slots
 from rlproof.read.script import script_of
 from rlproof.read.source import Cell, Source, load, shown
@@ -116,20 +117,12 @@ def _cells(path: str) -> Source | None:
     lines: list[str] = []
     found: list[Cell] = []
     for number, entered in enumerate(shell.history_manager.input_hist_parsed):
-        if entered.strip() and _parses(entered):
+        if entered.strip() and is_python(entered):
             added = entered.rstrip("\n").split("\n")
             found.append(Cell(number, len(lines) + 1, len(added)))
             lines += added
     text = "\n".join(lines) + "\n"
     return Source("cells", text, ast.parse(text), tuple(found))
-
-
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def _defined(source: Source, code: CodeType) -> Iterator[FunctionNode]:

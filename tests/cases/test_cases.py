@@ -54,7 +54,7 @@ def shown(findings) -> list[str]:
     return [f"{f.place.line}: {f.code} {f.severity} {f.message}" for f in findings]
 
 
-@pytest.mark.parametrize("case", one_in(4, CASES), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", one_in(8, CASES), ids=lambda case: case.name)
 def test_case(case, threads, tmp_path):
     if case.library == "torch":
         pytest.importorskip("torch")

@@ -59,6 +59,17 @@ def test_one_line_says_what_is_wrong(name: str, raw: bytes, said: str, tmp_path:
     assert "\n" not in told
 
 
+@pytest.mark.parametrize(
+    "more", ["", ',"new_logps":{"d":"<f8","s":[1,1],"b":"AAAAAAAA4L8=","of":"f8"}']
+)
+def test_a_reward_without_rows_is_left_out(more: str, tmp_path: Path) -> None:
+    one = '{"d":"<f8","s":[],"b":"AAAAAAAA4D8=","of":"f8"}'
+    raw = f'{{"rlproof":1,"step":3,"arrays":{{"rewards":{one}{more}}}}}'.encode()
+    (tmp_path / "a.jsonl").write_bytes(raw)
+    shown = inspect_path(str(tmp_path / "a.jsonl"), ())
+    assert "rewards is (), expected one or two axes" in str(shown)
+
+
 def test_a_long_name_of_a_model_is_no_path(tmp_path: Path) -> None:
     (run,) = [raw for raw in seeds("run_toml") if b"arithmetic" in raw or b"[model]" in raw][:1]
     long = re.sub(rb'(?m)^path = "[^"]*"', b'path = "' + b"x" * 5000 + b'"', run)

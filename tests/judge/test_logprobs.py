@@ -5,6 +5,7 @@ Spelled as in TRL, verl and OpenRLHF, and in plain Python.
 
 import pytest
 from tests.support.checking import check_text, strong
+from tests.support.sampling import one_in
 
 LOG_PROBS = {
     "gather": (
@@ -107,7 +108,7 @@ OTHERS = {
 IMPORTS = "import math\n\nimport torch\n\n\n"
 
 
-@pytest.mark.parametrize("name", LOG_PROBS)
+@pytest.mark.parametrize("name", one_in(3, LOG_PROBS))
 def test_log_probs_are_silent_and_named(tmp_path, name):
     pytest.importorskip("torch")
     text, coordinates = LOG_PROBS[name]
@@ -117,7 +118,7 @@ def test_log_probs_are_silent_and_named(tmp_path, name):
     assert target.objective == {"log_probs": "log-softmax", **coordinates}
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", one_in(3, OTHERS))
 def test_small_functions_are_silent(tmp_path, name):
     pytest.importorskip("torch")
     report = check_text(tmp_path, IMPORTS + OTHERS[name])

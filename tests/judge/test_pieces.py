@@ -2,6 +2,7 @@
 
 import pytest
 from tests.support.checking import check_text, strong
+from tests.support.sampling import one_in
 
 SILENT = {
     "whitening as in verl": """
@@ -113,7 +114,7 @@ def loss(logps, old_logps, advantages, mask):
 }
 
 
-@pytest.mark.parametrize("name", SILENT)
+@pytest.mark.parametrize("name", one_in(2, SILENT))
 def test_it_is_silent(tmp_path, name):
     pytest.importorskip("torch")
     assert strong(check_text(tmp_path, SILENT[name])) == []
@@ -137,7 +138,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", one_in(2, CHANGES))
 def test_one_change_and_it_is_named(tmp_path, name):
     pytest.importorskip("torch")
     code, right, wrong = CHANGES[name]

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.support.checking import check_text, strong
+from tests.support.sampling import one_in
 
 LOSS = """
 import uuid
@@ -81,7 +82,7 @@ def step(prompts, rewards, n):
 }
 
 
-@pytest.mark.parametrize("name", SILENT)
+@pytest.mark.parametrize("name", one_in(2, SILENT))
 def test_it_is_silent(tmp_path, name):
     pytest.importorskip("torch")
     assert strong(check_text(tmp_path, LOSS + SILENT[name])) == []
@@ -94,7 +95,7 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", one_in(2, FOUND))
 def test_it_is_found_and_its_twin_is_silent(tmp_path, name):
     pytest.importorskip("torch")
     code, right, wrong = FOUND[name]

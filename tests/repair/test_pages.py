@@ -28,7 +28,7 @@ NOTES |= {"LOP010"}  # the page's case is the note, not the error
 REPAIRED = sorted(set(CODES) - set(NOT_REPAIRED) - NOTES)
 
 
-@pytest.mark.parametrize("code", one_in(6, REPAIRED))
+@pytest.mark.parametrize("code", one_in(12, REPAIRED))
 def test_planted_case_is_repaired(tmp_path, code):
     text = page(code).planted
     if "import torch" in text:
@@ -41,7 +41,7 @@ def test_planted_case_is_repaired(tmp_path, code):
     assert strong(report.repair.after) == []
 
 
-@pytest.mark.parametrize("code", one_in(3, sorted(NOT_REPAIRED)))
+@pytest.mark.parametrize("code", one_in(6, sorted(NOT_REPAIRED)))
 def test_a_matter_of_choice_is_not_written(tmp_path, code):
     text = page(code).planted
     if "import torch" in text:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.space.test_objective_advantages import IDS, LENGTHS, REWARDS
 from tests.space.test_objective_points import ADVANTAGES, KINDS, POINTS, batch, data, floats
+from tests.support.sampling import one_in
 
 from rlproof.space.advantages import advantages
 from rlproof.space.aggregation import PUBLISHED, Scope, slot_weights
@@ -19,7 +20,7 @@ except ImportError:
     torch = None
 
 needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed")
-EVERY = pytest.mark.parametrize("name", list(POINTS))
+EVERY = pytest.mark.parametrize("name", one_in(4, POINTS))
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 EVERY_ADVANTAGE = pytest.mark.parametrize("name", [n for n in ADVANTAGES if n != "strict"])
 # Unit roundoff times the length of the longest chain of operations here, about 64.

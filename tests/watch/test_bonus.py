@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tests.support.recorded as recorded
 from tests.support.recorded import batch, record
+from tests.support.sampling import one_in
 from tests.watch.test_lossfit import FAULTY, OF_LOSS, answer, blamed
 
 from rlproof.space.entropy import Entropy
@@ -47,14 +48,14 @@ def held(path, name, c, weights, dtype):
         assert "entropy" in shown.said[0]
 
 
-@pytest.mark.parametrize(("at", "name"), list(enumerate(OBJECTIVES)))
+@pytest.mark.parametrize(("at", "name"), one_in(3, enumerate(OBJECTIVES)))
 def test_published_objectives_with_a_bonus_are_named(tmp_path, at, name):
     held(tmp_path / "a.jsonl", name, *CASES[at % len(CASES)])
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("c", "weights", "dtype"), CASES)
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", one_in(3, OBJECTIVES))
 def test_all_of_them_with_every_weight(tmp_path, name, c, weights, dtype):
     held(tmp_path / "a.jsonl", name, c, weights, dtype)
 

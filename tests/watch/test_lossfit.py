@@ -7,6 +7,7 @@ the catalogue (`rlproof.judge.evaluate`), neither of which the fit knows anythin
 import numpy as np
 import pytest
 from tests.support.recorded import arrays, batch, record
+from tests.support.sampling import one_in
 
 from rlproof.faults.seen import Batch as Asked
 from rlproof.judge.evaluate import evaluate
@@ -81,7 +82,7 @@ def test_their_gradients_are_silent_too(tmp_path, name):
     assert name in shown.said[0]
 
 
-@pytest.mark.parametrize("code", FAULTY)
+@pytest.mark.parametrize("code", one_in(2, FAULTY))
 @pytest.mark.parametrize("dtype", [float, np.float32])
 def test_a_fault_is_named_from_losses_alone(tmp_path, code, dtype):
     path = planted(tmp_path / "a.jsonl", FAULTY[code], dtype=dtype, widths=(6, 4, 7))
@@ -178,7 +179,7 @@ def in_half(path, losses, gradients=None):
 
 
 @pytest.mark.parametrize("gradient", [False, True])
-@pytest.mark.parametrize("name", HALF)
+@pytest.mark.parametrize("name", one_in(3, HALF))
 def test_half_precision_is_no_fault(tmp_path, name, gradient):
     objective = OBJECTIVES[name].objective
     shown = in_half(

@@ -10,6 +10,7 @@ from rlproof.faults.seen import Place
 from rlproof.read.flow import Flow
 from rlproof.read.landmarks import called, place, surrogate_of
 from rlproof.read.names import words
+from rlproof.read.outline.syntax import root_of
 from rlproof.read.targets import Script, Target
 
 RANDOM = {
@@ -161,7 +162,9 @@ def mutation(target: Target, names: set[str]) -> Place | None:
                 return place(target.name, node)
             case ast.Assign() | ast.AugAssign():
                 spots = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(isinstance(spot, ast.Subscript) and _root(spot) in views for spot in spots):
+                if any(
+                    isinstance(spot, ast.Subscript) and root_of(spot) in views for spot in spots
+                ):
                     return place(target.name, node)
     return None
 
@@ -186,9 +189,3 @@ def random_draw(target: Target) -> Place | None:
         if isinstance(node, ast.Call) and called(node) in RANDOM:
             return place(target.name, node)
     return None
-
-
-def _root(node: ast.expr) -> str | None:
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None

@@ -110,10 +110,11 @@ def _without_magics(text: str) -> str:
         if found[1] not in _PYTHON_CELLS:
             return ""
         text = "\n".join([_passed(head), *rest])
-    return text if _is_python(text) else "\n".join(_cleaned(text.split("\n")))
+    return text if is_python(text) else "\n".join(_cleaned(text.split("\n")))
 
 
-def _is_python(text: str) -> bool:
+def is_python(text: str) -> bool:
+    """Whether a text can be parsed."""
     try:
         ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -16,7 +16,8 @@ from rlproof.read.source import Cell, cell_at, shown
 from rlproof.report.describe import sentence
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-_LABEL = 10
+LABEL = 10
+"""Width of the column of labels."""
 _SHOWN_LINES = 4
 _ONE_REPAIR = (
     "Each expected value is that of this one repair; the other findings stay as they are in it."
@@ -77,9 +78,9 @@ def frame(
     if not brief:
         why = _first_sentence(page(finding.code).sections["Why is this bad?"])
         rows += [
-            *_labelled("why", why, width),
+            *labelled("why", why, width),
             *_fix(finding, width),
-            *_labelled("more", f"rlproof explain {finding.code}", width),
+            *labelled("more", f"rlproof explain {finding.code}", width),
         ]
     return "\n".join(rows) + "\n"
 
@@ -129,10 +130,10 @@ def _evidence(finding: Finding, width: int) -> Iterator[str]:
     evidence = finding.evidence
     if evidence is None:
         return
-    yield from _labelled("evidence", evidence.input, width)
+    yield from labelled("evidence", evidence.input, width)
     got = click.style(show(evidence.got), fg="red", bold=True)
     expected = click.style(show(evidence.expected), fg="green", bold=True)
-    yield f"{' ' * (_LABEL + 2)}got {got}   expected {expected}"
+    yield f"{' ' * (LABEL + 2)}got {got}   expected {expected}"
 
 
 def show(value: Value) -> str:
@@ -156,11 +157,11 @@ def _fix(finding: Finding, width: int) -> Iterator[str]:
         for line in changes:
             sign, rest = line[0], line[1 + indent :].rstrip()
             shown = click.style(f"{sign} {rest}", fg="green" if sign == "+" else "red")
-            yield f"  {label:<{_LABEL}}{shown}"
+            yield f"  {label:<{LABEL}}{shown}"
             label = ""
         yield from _level(finding.fix, width)
         return
-    yield from _labelled("fix", finding.fault.remedy, width)
+    yield from labelled("fix", finding.fault.remedy, width)
 
 
 def _level(fix: Fix | None, width: int) -> Iterator[str]:
@@ -172,11 +173,11 @@ def _level(fix: Fix | None, width: int) -> Iterator[str]:
     if fix is None:
         return
     if fix.status in words:
-        yield from _labelled("", words[fix.status], width)
+        yield from labelled("", words[fix.status], width)
     if fix.note:
-        yield from _labelled("", f"not written: {fix.note}", width)
+        yield from labelled("", f"not written: {fix.note}", width)
     for label, _ in fix.alternatives:
-        yield from _labelled("or", label, width)
+        yield from labelled("or", label, width)
 
 
 def patched(report: FileReport) -> str:
@@ -192,10 +193,11 @@ def patched(report: FileReport) -> str:
     return "\n".join(["", *rows, said, ""])
 
 
-def _labelled(label: str, text: str, width: int) -> Iterator[str]:
-    pad = " " * (_LABEL + 2)
-    wrapped = textwrap.wrap(text, max(40, width - _LABEL - 2), break_on_hyphens=False) or [""]
-    yield f"  {click.style(f'{label:<{_LABEL}}', bold=True)}{wrapped[0]}"
+def labelled(label: str, text: str, width: int) -> Iterator[str]:
+    """Lines of a text that is wrapped beside its label."""
+    pad = " " * (LABEL + 2)
+    wrapped = textwrap.wrap(text, max(40, width - LABEL - 2), break_on_hyphens=False) or [""]
+    yield f"  {click.style(f'{label:<{LABEL}}', bold=True)}{wrapped[0]}"
     yield from (pad + line for line in wrapped[1:])
 
 

@@ -22,6 +22,7 @@ from rlproof.train.distributed import Ranks, full, total
 from rlproof.train.fused.batch import FusedBatch, FusedResult
 from rlproof.train.fused.heads import head_loss
 from rlproof.train.fused.plain import plain_loss
+from rlproof.train.pieces import rows_at_once
 from rlproof.train.policy import Policy, Scorer
 from rlproof.train.prepare import Step
 
@@ -65,7 +66,7 @@ class Updater:
         """
         self.optimizer.zero_grad(set_to_none=True)
         scope = self._scope(part)
-        pieces = part.pieces(self.config.batch.micro)
+        pieces = part.pieces(self._rows_at_once(part))
         found: list[FusedResult] = []
         for n, piece in enumerate(pieces):
             with self.ranks.between(self.scorer, n == len(pieces) - 1):
@@ -135,6 +136,14 @@ class Updater:
         scorer, context = self.policy.referring()
         with context:
             return self.score(part, scorer)[0]
+
+    def _rows_at_once(self, part: Step) -> int | None:
+        """As set; else cut where that saves memory and costs nothing."""
+        causal = self.policy.scorer.causal
+        free = self.policy.device.type == "cpu" and self.ranks.world == 1 and not causal.training
+        if self.config.batch.micro is None and free:
+            return rows_at_once(part, causal.config)
+        return self.config.batch.micro
 
     def _scope(self, part: Step) -> Scope:
         new_BT: Tensor = torch.zeros_like(part.mask)

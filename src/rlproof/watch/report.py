@@ -13,12 +13,11 @@ import rlproof
 from rlproof.faults.model import Severity
 from rlproof.read.source import shown
 from rlproof.report.json import exact
-from rlproof.report.text import show
+from rlproof.report.text import LABEL, labelled, show
 from rlproof.watch.inspect import Found, Inspection
 
 SCHEMA = 1
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-_LABEL = 10
 
 
 def text(inspection: Inspection, width: int) -> str:
@@ -38,16 +37,16 @@ def _finding(inspection: Inspection, found: Found, width: int) -> Iterator[str]:
     code = click.style(found.rule.code, fg=colour, bold=True)
     where = shown(inspection.path)
     yield f"{where}: {code} {found.rule.name} [{found.severity}]{_when(found)}"
-    yield from _labelled("what", alarm.message, width)
+    yield from labelled("what", alarm.message, width)
     if alarm.evidence is not None:
-        yield from _labelled("evidence", alarm.evidence.input, width)
+        yield from labelled("evidence", alarm.evidence.input, width)
         got = click.style(show(alarm.evidence.got), fg="red", bold=True)
         expected = click.style(show(alarm.evidence.expected), fg="green", bold=True)
-        yield f"{' ' * (_LABEL + 2)}got {got}   expected {expected}"
+        yield f"{' ' * (LABEL + 2)}got {got}   expected {expected}"
     if found.faults:
-        yield from _labelled("faults", ", ".join(found.faults), width)
-    yield from _labelled("fix", found.rule.remedy, width)
-    yield from _labelled("more", f"rlproof explain {found.rule.code}", width)
+        yield from labelled("faults", ", ".join(found.faults), width)
+    yield from labelled("fix", found.rule.remedy, width)
+    yield from labelled("more", f"rlproof explain {found.rule.code}", width)
 
 
 def line(found: Found, width: int) -> str:
@@ -64,13 +63,6 @@ def _when(found: Found) -> str:
         return ""
     often = f", {alarm.seen} of {alarm.of}" if alarm.of > 1 else ""
     return f" from step {alarm.step:g}{often}"
-
-
-def _labelled(label: str, words: str, width: int) -> Iterator[str]:
-    pad = " " * (_LABEL + 2)
-    wrapped = textwrap.wrap(words, max(40, width - _LABEL - 2), break_on_hyphens=False) or [""]
-    yield f"  {click.style(f'{label:<{_LABEL}}', bold=True)}{wrapped[0]}"
-    yield from (pad + line for line in wrapped[1:])
 
 
 def _fill(label: str, words: str, width: int, colour: str) -> str:

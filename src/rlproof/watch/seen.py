@@ -156,6 +156,8 @@ def unpack(record: StepRecord, shared: dict[str, Any] | None = None) -> StepSeen
     for name in ("rewards", "advantages"):
         if name in arrays and arrays[name].ndim == 2 and arrays[name].shape[1] == 1:
             arrays[name] = arrays[name][:, 0]
+        if name in arrays and arrays[name].ndim not in (1, 2):
+            problems.append(f"{name} is {arrays.pop(name).shape}, expected one or two axes")
     shape = _shape(arrays) or _of_tokens(record)
     odd = [name for name in _SLOTS if name in arrays and arrays[name].shape != shape]
     problems += [f"{name} is {arrays.pop(name).shape}, expected {shape}" for name in odd]

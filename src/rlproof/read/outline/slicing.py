@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from rlproof.read.outline.state import State, Stop
-from rlproof.read.outline.syntax import at, free, replaced, stored
+from rlproof.read.outline.syntax import at, free, replaced, root_of, stored
 
 _FILLING = {"append", "extend", "insert", "update", "sort", "setdefault", "appendleft"}
 
@@ -76,16 +76,16 @@ class Slicer:
     def _simple(self, node: ast.stmt, needed: set[str]) -> ast.stmt | None:
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=attr))):
-                root = _root(base)
+                root = root_of(base)
                 changes = attr in _FILLING or (attr.endswith("_") and not attr.startswith("_"))
                 if root not in needed or not changes:
                     return None
             case ast.AugAssign(target=target):
-                if _root(target) not in needed:
+                if root_of(target) not in needed:
                     return None
-                needed.add(_root(target) or "")
+                needed.add(root_of(target) or "")
             case ast.Assign(targets=targets):
-                roots = {_root(spot) for t in targets for spot in _flat(t)} | set(stored(node))
+                roots = {root_of(spot) for t in targets for spot in _flat(t)} | set(stored(node))
                 if not roots & needed:
                     return None
                 needed -= {s.id for t in targets for s in _flat(t) if isinstance(s, ast.Name)}
@@ -166,9 +166,3 @@ def _flat(target: ast.expr) -> list[ast.expr]:
         case ast.Starred(value=inner):
             return _flat(inner)
     return [target]
-
-
-def _root(node: ast.AST) -> str | None:
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None

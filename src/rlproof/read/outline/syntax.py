@@ -44,6 +44,13 @@ def path_of(node: ast.expr) -> str | None:
     return ".".join([node.id, *reversed(keys)])
 
 
+def root_of(node: ast.AST) -> str | None:
+    """The name that a chain of attributes and subscripts starts with: `x` of `x.a[0]`."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
 def stored(node: ast.AST) -> Iterator[str]:
     """Names that a statement or a target binds, nested functions left out."""
     if isinstance(node, Functions | ast.ClassDef):

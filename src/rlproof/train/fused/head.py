@@ -33,7 +33,7 @@ from rlproof.train.fused.matrix import Matrix, accumulated
 from rlproof.train.fused.passes import Work, one_pass, score_only, two_passes
 from rlproof.train.fused.plain import needs_entropy
 
-BUFFER = 1 << 23
+BUFFER = 1 << 20
 """Numbers in the buffer of a chunk, unless 256 rows need more."""
 LEAST_ROWS = 256
 """Of a chunk: with fewer, the matrix products get slow."""
