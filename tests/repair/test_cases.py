@@ -98,12 +98,12 @@ def test_a_change_would_be_seen(tmp_path):
 
 
 def test_what_can_only_be_read_is_shown_and_not_written(tmp_path):
-    """SMP001 is about a call of a model that no sandbox has."""
+    """Its own reward gives 0 to what the stand-in says, so that nothing is trained there."""
     pytest.importorskip("torch")
     [case] = [c for c in CASES if c.name == "smp001_sampled_from_the_top_only"]
     one = of_case(case, tmp_path)
     [fix] = [f.fix for f in one.report.findings if f.code == "SMP001"]
     assert fix.status is FixStatus.SUGGESTED
     assert "-                top_k=20," in fix.diff
-    assert "can't be run here" in fix.note
+    assert "no log-probs of sampled tokens are differentiated there" in fix.note
     assert one.report.repair.patch == ""

@@ -1,6 +1,7 @@
 # entry: B001
 # source: PrimeIntellect-ai/prime-rl#600
 # expect: ADV002
+# repair: verified
 """Prompts are repeated for the engine, rewards are cut into windows of one problem each."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B002
 # source: StarsfieldAI/R1-V#67
 # expect: ADV002
+# repair: verified
 """A trainer for a model that sees: generation in a loop over samples, all prompts at once."""
 
 import torch

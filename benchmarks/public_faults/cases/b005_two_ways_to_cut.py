@@ -1,6 +1,7 @@
 # entry: B005
 # source: tenstorrent/tt-metal#46412
 # expect: any
+# repair: verified
 """Gradient accumulation over shards: log-probs by micro-batch, advantages by device."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B008
 # source: alessiodm/drl-zh#17
 # expect: any
+# repair: verified
 """A PPO exercise: minibatches of shuffled experience."""
 
 import torch

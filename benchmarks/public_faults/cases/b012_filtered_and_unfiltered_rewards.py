@@ -1,6 +1,7 @@
 # entry: B012
 # source: NVIDIA-NeMo/RL#3794
 # expect: any
+# repair: verified
 """Dynamic sampling: prompts whose rewards do not differ are left out."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B031
 # source: volcengine/verl#2506
 # expect: MSK011
+# repair: verified
 """A trainer's actor: policy loss with one wrong argument."""
 
 import torch

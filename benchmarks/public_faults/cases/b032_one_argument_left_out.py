@@ -1,6 +1,7 @@
 # entry: B032
 # source: unslothai/unsloth#4927
 # expect: any
+# repair: verified
 """A patched trainer calls the loss by position."""
 
 import torch

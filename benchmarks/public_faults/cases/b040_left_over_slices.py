@@ -1,6 +1,7 @@
 # entry: B040
 # source: huggingface/trl#3493
 # expect: any
+# repair: verified
 """Old log-probs are the current ones although a generation batch lasts several updates."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B041
 # source: tenstorrent/tt-blacksmith#731
 # expect: LOP001
+# repair: verified
 """Two iterations over each batch; the old policy is scored at the start of each of them."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B043
 # source: xiaomi-research/time-r1#20
 # expect: LOP001
+# repair: verified
 """A video trainer: the clipped branch, with the current log-probs as the old ones."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B046
 # source: huggingface/trl#6700
 # expect: LOP006
+# repair: verified
 """A script of the same kind: everything is frozen before the optimizer takes what can be trained."""
 
 import copy

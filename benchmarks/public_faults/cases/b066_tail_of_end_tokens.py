@@ -1,6 +1,7 @@
 # entry: B066
 # source: bingreeky/MemGen#33
 # expect: MSK004
+# repair: verified
 """Completions are filled up with the end token; the mask compares with the pad token."""
 
 import torch

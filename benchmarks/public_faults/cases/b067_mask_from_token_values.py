@@ -1,6 +1,7 @@
 # entry: B067
 # source: huggingface/trl#4970
 # expect: MSK004
+# repair: verified
 """A mask from ids, for a tokenizer whose pad token is its end token."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B073
 # source: allenai/open-instruct#1202
 # expect: any
+# repair: verified
 """A refactored call loses the flag that masks tool output."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B087
 # source: huggingface/trl#3029
 # expect: LGP001
+# repair: verified
 """A trainer samples at a temperature and scores at 1."""
 
 from dataclasses import dataclass

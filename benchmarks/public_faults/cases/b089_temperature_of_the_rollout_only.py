@@ -1,6 +1,7 @@
 # entry: B089
 # source: OpenRLHF/OpenRLHF#853
 # expect: LGP001
+# repair: verified
 """One script: generate at 0.7, log-probs at 1."""
 
 import torch

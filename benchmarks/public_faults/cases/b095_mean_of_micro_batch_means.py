@@ -1,6 +1,7 @@
 # entry: B095
 # source: allenai/open-instruct#1137
 # expect: AGG001
+# repair: verified
 """Each micro-batch is averaged over its own tokens, then the means over micro-batches."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B096
 # source: volcengine/verl#5625
 # expect: AGG001
+# repair: verified
 """A token mean inside each micro-batch, weighted by its share of the samples."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B101
 # source: NovaSky-AI/SkyRL#925
 # expect: AGG001
+# repair: verified
 """Micro-batches of a worker: masked means, averaged by the number of micro-batches."""
 
 import torch

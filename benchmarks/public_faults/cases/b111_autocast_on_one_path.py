@@ -1,17 +1,30 @@
 # entry: B111
 # source: jingyaogong/minimind#814
-# kind: run
-# facts: updates=1
-# expect: STP005
-# missed: undecided: a mean |log ρ| of 1e-2 is what bfloat16 alone may give
-"""Recorded steps: old log-probs in float32, new ones in bfloat16."""
+# expect: LOP008
+"""A GRPO epoch in mixed precision; the rollout scores its own tokens."""
 
-import numpy as np
-import rlproof
+import torch
 
-rng = np.random.default_rng(8)
-for step in range(3):
-    old = -rng.uniform(0.2, 2, (8, 12))
-    new = old + rng.normal(0, 1e-6, old.shape)
-    new = old + rng.normal(0, 0.012, old.shape)  # <- fault
-    rlproof.record(step=step, update=0, new_logps=new, old_logps=old, path=PATH, every=1)
+
+def per_token_logps(model, ids, n_keep):
+    logits = model(ids).logits[:, :-1, :]
+    logps = torch.log_softmax(logits, dim=-1)
+    return logps.gather(2, ids[:, 1:].unsqueeze(-1)).squeeze(-1)[:, -n_keep:]
+
+
+def grpo_train_epoch(model, optimizer, batches, epsilon=0.2):
+    autocast_ctx = torch.cuda.amp.autocast(dtype=torch.bfloat16)
+    for batch in batches:
+        ids, n_keep, mask = batch["ids"], batch["n_keep"], batch["mask"]
+        # twin: with torch.no_grad(), autocast_ctx:
+        with torch.no_grad():  # <- drop
+            old_logps = per_token_logps(model, ids, n_keep)  # <- here
+        with autocast_ctx:
+            logps = per_token_logps(model, ids, n_keep)
+        ratio = torch.exp(logps - old_logps)
+        adv = batch["advantages"].unsqueeze(1)
+        gain = torch.min(ratio * adv, torch.clamp(ratio, 1 - epsilon, 1 + epsilon) * adv)
+        loss = -((gain * mask).sum(1) / mask.sum(1)).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()

@@ -1,6 +1,7 @@
 # entry: B138
 # source: OpenPipe/ART#140
 # expect: SMP001
+# repair: verified
 """A repetition penalty that the trainer's log-probs don't have."""
 
 import torch

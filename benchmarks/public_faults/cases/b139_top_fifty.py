@@ -1,6 +1,7 @@
 # entry: B139
 # source: huggingface/transformers#38549
 # expect: SMP001
+# repair: verified
 """Sampling from the fifty likeliest tokens; scores are of all."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B140
 # source: huggingface/trl#1017
 # expect: SMP001
+# repair: verified
 """Settings of generate that change the distribution: a minimum length and forbidden repeats."""
 
 import torch

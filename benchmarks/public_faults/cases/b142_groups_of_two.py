@@ -2,9 +2,8 @@
 # source: jsboige/CoursIA#10603
 # kind: run
 # facts: group_size=2
-# expect: any
-# missed: no code: groups of two that agree seven times in ten are a choice that costs what it must
-"""A log: two answers a prompt at 18 % success."""
+# expect: LOG016
+"""A log: two answers a prompt at 18 % success, chosen so that the batch can be divided by two."""
 
 import json
 

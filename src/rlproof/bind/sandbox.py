@@ -77,6 +77,10 @@ class Sandbox:
         """Run a training function with its parts recorded."""
         return self._one({"op": "record", **request})
 
+    def rehearse(self, request: Answer) -> Answer:
+        """Run functions with stand-ins for their parameters."""
+        return self._one({"op": "rehearse", **request})
+
     def load(self) -> dict[str, str]:
         """Start the child if needed. Returns why some names of the script are unusable."""
         if self._child is None:

@@ -39,6 +39,7 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                     [round(x, 4) for x in crossed[0]],
                 ),
             )
+    yield from seen.written("ADV012")
 
 
 FAULT = Fault(
@@ -47,6 +48,6 @@ FAULT = Fault(
     severity=Severity.ERROR,
     summary="a statistic over the wrong axis, or without the axis that lines it up",
     remedy="reduce over the members of each group and keep that axis (axis=1, keepdims=True)",
-    views="C",
+    views="CS",
     detect=detect,
 )

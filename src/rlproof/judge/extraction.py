@@ -90,9 +90,13 @@ def judge(function: ExtractionImplementation) -> ExtractionSeen | None:
 
 def _of_constant_heat(function: ExtractionImplementation, texts: Texts) -> ExtractionSeen | None:
     found, parameter = constant_heat(function, texts), function.target.parameter(Slot.TEMPERATURE)
-    if found is None or parameter is None or declares_unused(function.target, {parameter.name}):
+    if found is None:
         return None
     heat, reading = found
+    if parameter is None:
+        return _at_its_own_heat(function, heat)
+    if declares_unused(function.target, {parameter.name}):
+        return None
     hot = steps().but(temperature=TEMPERATURE if abs(heat - TEMPERATURE) > LOW else 1.0)
     total = len(hot.ids()[0])
     moved = replace(reading, last=total - (len(texts.ids()[0]) - reading.last))
@@ -107,6 +111,17 @@ def _of_constant_heat(function: ExtractionImplementation, texts: Texts) -> Extra
         where=extraction_landmarks(function.script.source.tree, target),
         point={"log_probs": "log-softmax", "temperature": f"always {heat:g}"},
         proofs={"temperature constant": Evidence(asked, _shown(got), _shown(right))},
+    )
+
+
+def _at_its_own_heat(function: ExtractionImplementation, heat: float) -> ExtractionSeen:
+    """A function that nobody tells a temperature, and whose own one fits: there is no fault."""
+    return ExtractionSeen(
+        function=function.target.name,
+        slots=frozenset(map(str, function.slots)),
+        where=extraction_landmarks(function.script.source.tree, function.target),
+        point={"log_probs": "log-softmax", "temperature": f"always {heat:g}"},
+        proofs={},
     )
 
 

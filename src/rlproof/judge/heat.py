@@ -1,4 +1,4 @@
-"""A function that is told a temperature, and divides the logits by a constant instead.
+"""A function that divides the logits by a constant, whether it is told a temperature or not.
 
 Shapes: B rows, T slots.
 """
@@ -25,10 +25,9 @@ def constant_heat(function: ExtractionImplementation, texts: Texts) -> tuple[flo
 
     One token a slot, by the logits before it, is all that is looked for.
     """
-    if Slot.TEMPERATURE not in function.slots:
-        return None
+    asked = [texts, texts.but(temperature=TEMPERATURE)]
     try:
-        plain, hot = function.answers([texts, texts.but(temperature=TEMPERATURE)])
+        plain, hot = function.answers(asked if Slot.TEMPERATURE in function.slots else [texts] * 2)
     except ScriptError:
         return None
     if len(plain) != 1 or plain != hot or len({len(row) for row in plain[0]}) != 1:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rlproof.faults.model import Sighting
 from rlproof.judge.findings import Skipped
+from rlproof.judge.source_adapters import adapters
 from rlproof.judge.source_bonus import bonuses
 from rlproof.judge.source_calls import arguments
 from rlproof.judge.source_data import (
@@ -23,8 +24,11 @@ from rlproof.judge.source_data import (
     trainer_sampling,
     truncation,
 )
+from rlproof.judge.source_dims import dimensions
 from rlproof.judge.source_frozen import frozen
 from rlproof.judge.source_policies import old_log_probs, references, stale_copies
+from rlproof.judge.source_precision import precisions
+from rlproof.judge.source_ranks import ranks
 from rlproof.judge.source_rows import selections
 from rlproof.judge.source_said import Said, Told
 from rlproof.judge.source_updates import accumulation, clearing, directions
@@ -35,16 +39,23 @@ _OF_A_LOOP: tuple[Callable[[Script, FileRead, LoopRead], Iterator[Said]], ...] =
     old_log_probs,
     stale_copies,
     references,
+    adapters,
+    precisions,
     clearing,
     directions,
     frozen,
     accumulation,
+    ranks,
     truncation,
     scoring_temperature,
     masks,
     orders,
 )
-_OF_A_FILE: tuple[Callable[[Script, FileRead], Iterator[Said]], ...] = (arguments, selections)
+_OF_A_FILE: tuple[Callable[[Script, FileRead], Iterator[Said]], ...] = (
+    arguments,
+    selections,
+    dimensions,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _SWITCHES = ("disable_adapter", "set_adapter", "enable_adapter", "swap_", "load_
 _COPIES = {"load_state_dict", "copy_", "lerp_", "deepcopy"}
 
 
-def _pair(loop: LoopRead, difference: Difference) -> tuple[Forward, Forward] | None:
+def pair_of(loop: LoopRead, difference: Difference) -> tuple[Forward, Forward] | None:
     """The forward pass that carries the gradient, and the one that does not."""
     passes = []
     for trail in difference.trails:
@@ -71,7 +71,7 @@ def old_log_probs(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Sa
     """LOP001: the ratio of every update compares the policy with itself."""
     for ratio in loop.passes.ratios:
         difference = ratio.difference
-        pair = _pair(loop, difference)
+        pair = pair_of(loop, difference)
         if pair is None or _side(loop, difference) & _REF:
             continue
         new, old = pair
@@ -202,7 +202,7 @@ def references(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Said]
     del read
     seen: set[int] = set()
     for difference in loop.passes.differences:
-        pair = _pair(loop, difference)
+        pair = pair_of(loop, difference)
         if pair is None or not _side(loop, difference) & _REFERENCE:
             continue
         new, ref = pair
@@ -254,7 +254,7 @@ def stale_copies(script: Script, read: FileRead, loop: LoopRead) -> Iterator[Sai
     del read
     rollouts = [e for e in loop.events if e.kind is Kind.ROLLOUT]
     for ratio in loop.passes.ratios:
-        pair = _pair(loop, ratio.difference)
+        pair = pair_of(loop, ratio.difference)
         if pair is None or not _side(loop, ratio.difference) & _OLD:
             continue
         new, old = pair

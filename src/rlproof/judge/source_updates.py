@@ -13,6 +13,7 @@ from rlproof.read.loop.events import Event, Kind, constructed
 from rlproof.read.loop.passes import said
 from rlproof.read.loop.reading import FileRead, LoopRead
 from rlproof.read.loop.repeats import same_every_round
+from rlproof.read.loop.rows import groups_of
 from rlproof.read.loop.rows import rows as rows_of
 from rlproof.read.loop.sign import Signs
 from rlproof.read.loop.trace import Frame, Loop, Step
@@ -313,7 +314,20 @@ def _mean_of_means(
     if counted or _rescales(script):
         return
     rows = rows_of(read.values, loop.passes, micro)
-    if rows is None and loss.shares:
+    if rows is None and (groups := groups_of(loop.passes, micro)):
+        yield tell(
+            "AGG001",
+            home,
+            "each micro-batch holds whole groups and is averaged over its own tokens; the means "
+            "are then added up as if they had equally many: the gradient depends on how the batch "
+            "is split",
+            "a mean of means",
+            "tokens of all micro-batches in the divisor",
+            groups,
+            event.step.node,
+            severity=Severity.ERROR,
+        )
+    elif rows is None and loss.shares:
         yield tell(
             "AGG001",
             home,

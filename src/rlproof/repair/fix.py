@@ -67,6 +67,7 @@ def repair(
         return report
     limits = (budget, MOST, stop, notes)
     with Verifier(script, report, codes, seconds, objective, default, *limits) as verifier:
+        verifier.rehearse()
         found = search(verifier)
         status = _status(found)
         wanted = offers and status is FixStatus.VERIFIED
@@ -74,7 +75,7 @@ def repair(
         unrun = {
             number: edit
             for number, finding in enumerate(report.findings)
-            if finding.by_reading
+            if not verifier.proved(finding)
             and finding in asked
             and (edit := silencing(verifier, finding, _own(script, finding)))
         }
@@ -84,28 +85,45 @@ def repair(
     left = {key(f) for f in found.verdict.left} if found.verdict else set()
     suggested = zip(_with_suggestions(script, report), report.findings, strict=True)
     annotated = tuple(
-        replace(finding, fix=_displayed(script, unrun[number]))
+        replace(finding, fix=_displayed(script, unrun[number], _unproved(verifier, finding)))
         if number in unrun
         else _annotated(script, finding, before in asked, done, left, status, others)
         for number, (finding, before) in enumerate(suggested)
     )
+    annotated = tuple(_with_numbers(verifier, finding) for finding in annotated)
     patched = _shown(script, raw, found.text)
-    whole = _whole(script, asked, found, patched, whole_others, verifier.checks)
+    whole = _whole(verifier, asked, found, patched, whole_others)
     return replace(report, findings=annotated, repair=whole)
 
 
+def _with_numbers(verifier: Verifier, finding: Finding) -> Finding:
+    """A finding that a rehearsal proved: with its numbers, and no longer by reading alone."""
+    known = verifier.rehearsals.get(key(finding))
+    if known is None or known.holds is not False or not finding.by_reading:
+        return finding
+    return replace(finding, by_reading=False, evidence=known.evidence or finding.evidence)
+
+
+def _unproved(verifier: Verifier, finding: Finding) -> str:
+    """Why a repair of what was found by reading can't be verified."""
+    known = verifier.rehearsals.get(key(finding))
+    if known is None or known.holds is None:
+        return (known.reason if known else "") or "it can't be run here"
+    return "executed with stand-ins, it does not show the fault"
+
+
 def _whole(
-    script: Script,
+    verifier: Verifier,
     asked: Sequence[Finding],
     found: Found,
     patched: str,
     others: tuple[tuple[str, str], ...],
-    checks: int,
 ) -> Repair:
     """The repair of the whole file."""
+    checks = verifier.checks
     status, verdict = _status(found), found.verdict
     faults = verdict.left if verdict else asked
-    message = found.stopped or _why_not(script, faults, verdict is not None)
+    message = found.stopped or _why_not(verifier, faults, verdict is not None)
     if verdict is None:
         return Repair(status, found.text, patched, 0, 0, others, message, checks)
     total, passed = verdict.cases.total, verdict.cases.passed
@@ -142,20 +160,20 @@ def _status(found: Found) -> FixStatus:
     return FixStatus.VERIFIED if found.verdict.accepted else FixStatus.PARTIAL
 
 
-def _why_not(script: Script, faults: Sequence[Finding], partly: bool) -> str:
+def _why_not(verifier: Verifier, faults: Sequence[Finding], partly: bool) -> str:
     """What is left, and for each fault why no edit was made for it."""
     reasons: dict[str, list[str]] = {}
     for finding in faults:
         name = f"{finding.code} in {finding.place.function}"
-        reasons.setdefault(_reason(script, finding), []).append(name)
+        reasons.setdefault(_reason(verifier, finding), []).append(name)
     said = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
     return ("left: " if partly and said else "") + "; ".join(said)
 
 
-def _reason(script: Script, finding: Finding) -> str:
-    options = _own(script, finding)
-    if finding.by_reading:
-        return "found by reading, and what can't be run here can't be verified"
+def _reason(verifier: Verifier, finding: Finding) -> str:
+    options = _own(verifier.script, finding)
+    if not verifier.proved(finding):
+        return f"found by reading, and not verified: {_unproved(verifier, finding)}"
     if finding.code not in MAKERS:
         return "no edit is known for it"
     if not options:
@@ -169,9 +187,9 @@ def _own(script: Script, finding: Finding) -> list[Edit]:
     return candidates(script, finding, frozenset({finding.code}))
 
 
-def _displayed(script: Script, edit: Edit) -> Fix:
-    """An edit that was not executed, because what it changes can't be run here."""
-    note = "its check is silent after this edit, and what can't be run here is not verified"
+def _displayed(script: Script, edit: Edit, reason: str) -> Fix:
+    """An edit that was not verified, for this reason."""
+    note = f"its check is silent after this edit, and it is not verified: {reason}"
     diff = _diff(script, script.source.text, edit) or ""
     where = _replacements(script, script.source.text, edit)
     return Fix(FixStatus.SUGGESTED, edit.label, diff, (), note, where)

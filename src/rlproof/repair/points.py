@@ -42,6 +42,7 @@ MOVES: dict[str, set[str]] = {
     "KLD007": {"beta_from", "divergence_weight"},
     "KLD008": {*_SLOTS},
     "KLD009": {"divergence", "drift"},
+    "LOP001": {"ratio", "surrogate"},
     "MSK001": _SLOTS,
     "MSK002": _SLOTS,
     "MSK003": _SLOTS,
@@ -83,8 +84,8 @@ def strays(
 ) -> list[str]:
     """Functions whose point moved along an axis that no fault of theirs allows.
 
-    A fault counts for all branches of its function, which share lines, and for the functions that
-    it calls, where its repair may be.
+    A fault counts for all branches of its function, which share lines, for what stands inline in
+    it, and for the functions that it calls, where its repair may be.
 
     Args:
         before: what the file was.
@@ -104,7 +105,12 @@ def strays(
     """Functions with a fault that are judged in those that call them."""
 
     def allowed(name: str, role: str) -> set[str]:
-        own = {name, *(callers or {}).get(name, ()), *(helpers or {}).get(name, ())}
+        own = {
+            name,
+            name.partition(" (inline")[0],
+            *(callers or {}).get(name, ()),
+            *(helpers or {}).get(name, ()),
+        }
         own |= {one for one in elsewhere if name in (callers or {}).get(one, ())}
         shared = scoring if role == "log-probs" else set[str]()
         return shared.union(*(codes.get(one, set()) for one in own))
@@ -148,6 +154,7 @@ def _kept(before: Point, after: Point, codes: set[str], trains: bool) -> bool:
     return all(
         _same(value, after.get(axis))
         or (axis in moves and (not trains or _may_become(axis, value, after.get(axis), moves)))
+        or (axis == "same_as" and bool(moves))  # a remark on the others, which moved
         for axis, value in before.items()
     )
 

@@ -150,7 +150,7 @@ def _fewer(
 
 
 def _groups(verifier: Verifier, text: str, left: Sequence[Finding]) -> list[Group]:
-    left = [finding for finding in left if not finding.by_reading]
+    left = [finding for finding in left if verifier.proved(finding)]
     script = parsed(verifier.script, text)
     assert script is not None
     loops = {target.name for target in script.of(Role.TRAIN)}

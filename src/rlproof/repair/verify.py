@@ -14,6 +14,8 @@ from rlproof.errors import RlproofError
 from rlproof.faults.model import Severity
 from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport, Finding
+from rlproof.judge.rehearsals.model import Rehearsed
+from rlproof.judge.rehearsals.registry import rehearsed
 from rlproof.read.parameters import calls_by_name
 from rlproof.read.script import script_of
 from rlproof.read.source import Source
@@ -77,6 +79,8 @@ class Verifier:
         self.checks = 0
         self.faults = list(self.strong(report.findings))
         """Every fault found so far, in the file or in versions of it."""
+        self.rehearsals: dict[tuple[str, str], Rehearsed] = {}
+        """What came of executing with stand-ins what was found by reading, by code and function."""
         self._callers = callers(script)
         self._helpers = helpers(script)
         self._started = monotonic()
@@ -94,6 +98,30 @@ class Verifier:
     ) -> None:
         if self._warm:
             self._warm.__exit__(kind, error, tb)
+
+    def rehearse(self) -> None:
+        """Execute with stand-ins what was found by reading alone: it may be proved after all."""
+        for finding in self.strong(self.report.findings):
+            if finding.by_reading and key(finding) not in self.rehearsals:
+                self.rehearsals[key(finding)] = self._rehearsed(self.script, finding)
+
+    def proved(self, finding: Finding) -> bool:
+        """Whether something was executed that shows a fault: a probe, or a rehearsal."""
+        known = self.rehearsals.get(key(finding))
+        return not finding.by_reading or (known is not None and known.holds is False)
+
+    def _rehearsed(self, script: Script, finding: Finding) -> Rehearsed:
+        begin = self._warm.start if self._warm else None
+        name = finding.place.function
+        return rehearsed(script, finding.code, name, self.seconds, begin)
+
+    def _still(self, script: Script, left: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """Faults that reading no longer finds, although their identities are still violated."""
+        silent = {key(f) for f in left}
+        shown = [f for f in self.strong(self.report.findings) if f.by_reading and self.proved(f)]
+        return tuple(
+            f for f in shown if key(f) not in silent and not self._rehearsed(script, f).holds
+        )
 
     def learn(self, findings: Iterable[Finding]) -> None:
         """Faults that came to light: what they make wrong may change too."""
@@ -145,7 +173,10 @@ class Verifier:
         except RlproofError:
             return None
         left = self.strong(report.findings)
-        return Verdict(script, report, left, tuple(self._problems(report, cases, quick)), cases)
+        problems = tuple(self._problems(report, cases, quick))
+        if not problems:
+            left += self._still(script, left)
+        return Verdict(script, report, left, problems, cases)
 
     def _problems(self, report: FileReport, cases: Cases, quick: bool) -> list[str]:
         before = self.report

@@ -50,6 +50,10 @@ def _serve(requests: TextIO, answers: TextIO) -> None:
                 answer = call_with_state(module, request)
             case "record":
                 answer = record(module, request)
+            case "rehearse":
+                from rlproof.bind.child.rehearsal.run import rehearse
+
+                answer = rehearse(module, request)
         answers.write(encode(answer) + "\n")
         answers.flush()
 

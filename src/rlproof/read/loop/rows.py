@@ -13,6 +13,7 @@ from rlproof.read.landmarks import called
 from rlproof.read.loop.passes import Passes
 from rlproof.read.loop.trace import Frame, Loop
 from rlproof.read.loop.values import Values
+from rlproof.read.names import words
 
 Polynomial = dict[tuple[str, ...], float]
 _DEEP = 8
@@ -43,6 +44,29 @@ def rows(values: Values, passes: Passes, micro: Loop) -> int | None:
     }
     (one,) = found if len(found) == 1 else (None,)
     return one
+
+
+def groups_of(passes: Passes, micro: Loop) -> ast.Call | None:
+    """Where one round of a loop cuts its own rewards into groups, so that it has several rows.
+
+    `rewards.view(-1, group_size)`: a group of one member has no advantage, so each has two.
+    """
+    for step in passes.trace.steps:
+        for call in step.calls() if step.inside(micro) else ():
+            match call:
+                case ast.Call(
+                    func=ast.Attribute(value=on, attr="view" | "reshape"),
+                    args=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)), size],
+                ):
+                    named = set(words(ast.unparse(on).split(".")[-1]))
+                    made = isinstance(on, ast.Name) and any(
+                        s.inside(micro)
+                        for s, _ in passes.assigned.of(step.frame.key(on) or (0, ""))
+                    )
+                    one = isinstance(size, ast.Constant) and size.value == 1
+                    if made and named & {"reward", "rewards", "scores", "returns"} and not one:
+                        return call
+    return None
 
 
 def _slices(passes: Passes, micro: Loop) -> Iterator[tuple[Frame, ast.expr, ast.expr]]:

@@ -66,6 +66,38 @@ def _heated_parameter(site: Site, heat: str) -> Iterator[Edit]:
         yield Edit(HEATED, (site.before(first, line),))
 
 
+def heated_as_sampled(site: Site) -> Iterator[Edit]:
+    """`model(…).logits` divided by what the completions are sampled at.
+
+    That is an expression which means the same here: a number, a name of the module, a setting of
+    the same object.
+    """
+    for heat in dict.fromkeys(_sampled_at(site)):
+        for node in site.everywhere(ast.Attribute):
+            if node.attr != "logits" or not isinstance(node.ctx, ast.Load):
+                continue
+            assigned = any(value is node for value in _read_off(site))
+            wrapped = site.wrap(node, "(", f" / {heat})")
+            yield Edit(HEATED, over(site, node, heat) if assigned else wrapped)
+
+
+def _sampled_at(site: Site) -> Iterator[str]:
+    """Temperatures of calls that sample, as far as the function can say them."""
+    tree = site.script.source.tree
+    constants = {t.id for n in tree.body if isinstance(n, ast.Assign | ast.AnnAssign)
+                 for t in ast.walk(n) if isinstance(t, ast.Name)}  # fmt: skip
+    owner = site.finding.place.function.rpartition(".")[0]
+    own = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == owner]
+    beside = {id(n) for kind in own for n in ast.walk(kind)}
+    for call in ast.walk(tree):
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            value = keyword.value
+            roots = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            known = constants | ({"self"} if id(call) in beside else set())
+            if keyword.arg == "temperature" and roots <= known:
+                yield site.source(value)
+
+
 def heat_moved(site: Site) -> Iterator[Edit]:
     """`log_probs / temperature` to `log_probs`, with the logits divided where they are read."""
     heat = site.name_of(Slot.TEMPERATURE)

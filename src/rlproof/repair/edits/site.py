@@ -296,6 +296,21 @@ class Site:
         return (Change(start, start, f"import math\n{blank}"),)
 
 
+def imported(site: Site, module: str) -> tuple[Change, ...]:
+    """An import of a module of Python's own, before the script's first one; none if it is there."""
+    if module in site.imports.values():
+        return ()
+    body = site.script.source.tree.body
+    kinds = ast.Import | ast.ImportFrom
+    first = next(
+        (n for n in body if isinstance(n, kinds) and getattr(n, "module", "") != "__future__"), None
+    )
+    if first is None:
+        return ()
+    start = site.starts[first.lineno - 1]
+    return (Change(start, start, f"import {module}\n"),)
+
+
 def enclosing(tree: ast.Module, line: int) -> FunctionNode:
     """The innermost function around a line; the module's own statements as one, if none is."""
     around = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rlproof.read.landmarks import called
 from rlproof.repair.edits.model import Change, Edit
-from rlproof.repair.edits.site import Site, bracketed
+from rlproof.repair.edits.site import Site, bracketed, imported
 from rlproof.repair.edits.training import is_step
 
 _OPTIMIZERS = {"Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adafactor", "LBFGS", "NAdam"}
@@ -114,3 +114,15 @@ def overridden(site: Site) -> Iterator[Edit]:
             if isinstance(only, ast.Pass) and not node.args.kwonlyargs:
                 text = f"return super().step({', '.join(given)})"
                 yield Edit("let the optimizer step", (site.put(only, text),))
+
+
+def own_copy(site: Site) -> Iterator[Edit]:
+    """`reference = model` to a copy of the model, where its parameters are frozen after that."""
+    for node in site.everywhere(ast.Assign):
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Attribute):
+            asks = (n for n in site.everywhere(ast.Attribute) if n.attr == "parameters")
+            if any(site.source(n.value) == target.id for n in asks):
+                text = f"copy.deepcopy({site.source(value)})"
+                changes = (site.put(value, text), *imported(site, "copy"))
+                yield Edit("freeze a copy of the model", changes)

@@ -13,6 +13,8 @@ from rlproof.watch.seen import StepSeen
 
 _MEAN = 0.05
 _OUTSIDE = 0.01
+_LARGEST = 10.0
+"""Nats that no rounding explains, not even of one token."""
 
 
 class Before:
@@ -33,8 +35,12 @@ class Before:
             return
         gap = np.abs(new - old)[mask]
         mean, outside = float(gap.mean()), float((np.abs(np.expm1(new - old))[mask] > 0.2).mean())
-        off = max(mean - _MEAN, outside - _OUTSIDE)
-        text = f"mean |log ρ| before any update ({outside:.2%} of the tokens outside 1 ± 0.2)"
+        largest = float(gap.max())
+        off = max(mean - _MEAN, outside - _OUTSIDE, largest - _LARGEST)
+        text = (
+            f"mean |log ρ| before any update ({outside:.2%} of the tokens outside 1 ± 0.2, "
+            f"largest {largest:.3g})"
+        )
         self.broken.check(step.step, off, lambda: evidence(step.step, text, mean, 0.0))
 
     def alarms(self) -> Iterator[Alarm]:
