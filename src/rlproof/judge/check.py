@@ -16,6 +16,7 @@ from rlproof.bind.logprobs import LogProbsImplementation
 from rlproof.bind.loss import LossImplementation
 from rlproof.bind.metric import MetricImplementation
 from rlproof.bind.outlined import functions
+from rlproof.bind.reward import RewardImplementation
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
 from rlproof.bind.shaping import ShapingImplementation
 from rlproof.faults.model import Severity
@@ -29,6 +30,7 @@ from rlproof.faults.seen import (
     LossSeen,
     MetricSeen,
     Place,
+    RewardSeen,
     ScriptError,
     Seen,
     ShapingSeen,
@@ -43,6 +45,7 @@ from rlproof.judge import (
     logprobs,
     loops,
     losses,
+    rewards,
     rows,
     shapes,
     shaping,
@@ -160,6 +163,7 @@ class _Check:
             extractions=self._each(Role.LOG_PROBS, self._extraction),
             shaping=self._each(Role.SHAPING, self._shaping),
             gauges=tuple(g for role in GAUGES for g in self._each(role, self._gauge)),
+            rewards=self._each(Role.REWARD, self._reward),
         )
         self._each(Role.NUMERIC_GRADIENT, self._gradient)
         seen = replace(seen, other=tuple(self.other))
@@ -186,6 +190,7 @@ class _Check:
             | {f.function for f in seen.log_probs}
             | {f.function for f in seen.extractions}
             | {g.function for g in seen.gauges}
+            | {r.function for r in seen.rewards}
             | {loop.function for loop in seen.loops}
         )
         points = {s.function: dict(s.point) for s in seen.losses}
@@ -372,6 +377,13 @@ class _Check:
         slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
         where = {**gauge_spots(target), **gauge_landmarks(target)}
         return GaugeSeen(target.role, target.name, slots, where, function.run, target.doc)
+
+    def _reward(self, target: Target) -> RewardSeen | None:
+        function = RewardImplementation(self.script, target, self.sandbox)
+        seen = rewards.judge(function)
+        if seen is None:
+            self.notes.append(Skipped(f"judging {target.name}", "its rewards can't be compared"))
+        return seen
 
     def _gradient(self, target: Target) -> None:
         """Whether a numeric gradient is one, and puts parameters back when the function raises."""
