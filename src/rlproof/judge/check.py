@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from rlproof.bind.advantages import AdvantagesImplementation
 from rlproof.bind.children import Child
 from rlproof.bind.extraction import ExtractionImplementation
-from rlproof.bind.gauge import GAUGES, GaugeImplementation
+from rlproof.bind.gauge import GAUGES, GaugeImplementation, empty_row
 from rlproof.bind.implementation import Implementation, UnbindableError
 from rlproof.bind.logprobs import LogProbsImplementation
 from rlproof.bind.loss import LossImplementation
@@ -66,6 +66,7 @@ from rlproof.read.gauges import gauge_spots, speaks_of_tools
 from rlproof.read.landmarks import clipping, comparing, definition
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
+from rlproof.read.terms import empties_rows
 from rlproof.read.tokens import gauge_landmarks, shaping_landmarks
 from rlproof.space import recipes
 
@@ -258,7 +259,11 @@ class _Check:
             return None
         self._empty_mask(loss)
         self.other += [*rows.judge(loss), *bounds.judge(loss)]
-        seen = losses.judge(loss)
+        try:
+            seen = losses.judge(loss)
+        except ScriptError:  # as many rows as slots may be all that it can take
+            self.other += shapes.judge(self.script, target, self.sandbox, self.negative)
+            raise
         self._unknown(seen)
         self._width(seen)
         facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
@@ -376,6 +381,8 @@ class _Check:
         function = GaugeImplementation(self.script, target, self.sandbox)
         slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
         where = {**gauge_spots(target), **gauge_landmarks(target)}
+        if empties_rows(self.script) and (got := empty_row(function)):
+            self.other.append((where["mean"], {"empty_row": got, "empty_of": str(target.role)}))
         return GaugeSeen(target.role, target.name, slots, where, function.run, target.doc)
 
     def _reward(self, target: Target) -> RewardSeen | None:
