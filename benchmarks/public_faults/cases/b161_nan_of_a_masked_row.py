@@ -1,6 +1,7 @@
 # entry: B161
 # source: NVIDIA-NeMo/RL#2485
 # expect: AGG005
+# repair: verified
 """A loss and an entropy for the log; samples may be masked out as a whole."""
 
 import torch
