@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.bind.hostile import ask, script, snapshot, written
 
+from rlproof.bind.child.keep import Scope, is_constant
 from rlproof.bind.sandbox import Sandbox
 
 pytestmark = pytest.mark.usefixtures("cold_children")
@@ -229,3 +231,13 @@ def test_a_decorator_that_could_not_be_had_is_left_out(decorator: str, folder: P
             [{"function": "f", "arguments": {"x": ["raw", 1]}, "want": "plain"}]
         )
     assert answer["value"] == 2
+
+
+def test_a_pattern_of_constants_is_compiled_and_another_compile_is_not():
+    scope = Scope({"re", "torch"}, set())
+    of = {text: is_constant(ast.parse(text, mode="eval").body, scope) for text in (
+        're.compile("a|b", re.DOTALL)', "torch.compile(x)", "re.compile(read())",
+    )}  # fmt: skip
+    assert list(of.values()) == [True, False, False]
+    shadowed = Scope({"re"}, {"re"})
+    assert not is_constant(ast.parse('re.compile("a")', mode="eval").body, shadowed)

@@ -51,6 +51,9 @@ def define(signature):
         ("numeric_grad(f, theta, h=1e-4)", Role.NUMERIC_GRADIENT),
         ("rollout(theta, prompts)", Role.ROLLOUT),
         ("sample_completions(theta)", Role.ROLLOUT),
+        ("accuracy_reward(completions, solution)", Role.REWARD),
+        ("compute_score(solution_str, ground_truth)", Role.REWARD),
+        ("format_reward(completions)", Role.REWARD),
     ],
 )
 def test_role_of_a_signature(signature, role):
@@ -72,7 +75,7 @@ def test_role_of_a_signature(signature, role):
         "adaptive_kl(kl, target)",
         "apply_mask(tokens, mask)",
         "mean_ratio(new_logp, old_logp)",
-        "reward(completion, target)",
+        "reward(completion, tokenizer)",
         "normalize_advantages(advantages)",
         "test_loss(logp, old_logp, advantages)",
         "policy_gradient(logp, old_logp, advantages)",

@@ -1,12 +1,11 @@
 # entry: Q035
 # source: huggingface/trl#3640
 # expect: silent
-# answer: LGP008 all of it on the largest logit
+# answer: LGP001 no regime to train in
 import torch
 
 
-def token_logps(model, input_ids, attention_mask, logits_to_keep, temperature=1e-6):
-    logits = model(input_ids=input_ids, attention_mask=attention_mask).logits[:, :-1]
-    logits = logits[:, -logits_to_keep:].float() / temperature
-    targets = input_ids[:, -logits_to_keep:].unsqueeze(-1)
-    return torch.log_softmax(logits, dim=-1).gather(-1, targets).squeeze(-1)
+def token_logps(logits, tokens, temperature=1e-3):
+    """Log-probs at the sampling temperature, which is close to greedy here."""
+    logps = torch.log_softmax(logits / temperature, dim=-1)
+    return logps.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)

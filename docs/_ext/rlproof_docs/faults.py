@@ -27,6 +27,7 @@ FAMILIES = {
     "DAT": "Data that belong together",
     "LGP": "Log-probabilities",
     "SMP": "Sampling",
+    "RWD": "Reward functions",
     "LOP": "The loop",
     "MET": "Metrics",
     "OBJ": "The objective as a whole",

@@ -11,6 +11,7 @@ from typing import Any
 
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
+from rlproof.faults.seen import ScriptError
 from rlproof.read.gauges import entries, whitening_slot
 from rlproof.read.names import Slot
 from rlproof.read.targets import Parameter, Role, Script, Target
@@ -125,6 +126,23 @@ class GaugeImplementation(Implementation):
         if parameter.slot is Slot.MASK:
             return [self.convention.mask_kind(), value]
         return [self.convention.kind(), value]
+
+
+def empty_row(gauge: GaugeImplementation) -> str:
+    """What a mean over rows gives where one row has no real token; empty unless it is NaN."""
+    half = [[log(0.5), log(0.5)]] * 2
+    values: dict[str, Any] = {
+        Slot.NEW: half, Slot.OLD: half, Slot.REF: half, Slot.LOGITS: _EVEN * 2,
+        Slot.MASK: [[1, 1], [0, 0]],
+    }  # fmt: skip
+    measures = gauge.target.role in (Role.ENTROPY, Role.DIVERGENCE)
+    if not measures or gauge.peeled or not gauge.target.has(Slot.MASK):
+        return ""
+    try:
+        got = gauge.run(values)
+    except (ScriptError, UnbindableError):
+        return ""
+    return "nan" if isinstance(got, float) and got != got else ""
 
 
 def _negated(value: Any) -> Any:

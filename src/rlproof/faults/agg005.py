@@ -16,7 +16,13 @@ def detect(seen: Seen) -> Iterator[Sighting]:
                 place,
                 "a row whose tokens are all masked divides by zero, and this script masks whole "
                 "rows: the real rows of the batch are lost with it",
-                Evidence("rows of 1 and of 0 real tokens, A = 1, ρ = 1: loss", got, "a number"),
+                Evidence(
+                    f"rows of 2 and of 0 real tokens: {facts['empty_of']}"
+                    if "empty_of" in facts
+                    else "rows of 1 and of 0 real tokens, A = 1, ρ = 1: loss",
+                    got,
+                    "a number",
+                ),
             )
 
 

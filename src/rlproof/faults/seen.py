@@ -198,6 +198,15 @@ class GaugeSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class RewardSeen:
+    """One reward function of texts, with what it gave right, wrong and empty ones."""
+
+    function: str
+    where: Mapping[str, Place]
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class LoopSeen:
     """One recorded training function: what its parts were given, rollout by rollout."""
 
@@ -237,6 +246,7 @@ class Seen:
     extractions: tuple[ExtractionSeen, ...] = ()
     shaping: tuple[ShapingSeen, ...] = ()
     gauges: tuple[GaugeSeen, ...] = ()
+    rewards: tuple[RewardSeen, ...] = ()
     other: tuple[tuple[Place, Mapping[str, Any]], ...] = ()
     """Functions of any role, with what happened to their arguments."""
     source: tuple[tuple[str, Sighting], ...] = ()

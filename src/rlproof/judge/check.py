@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 from rlproof.bind.advantages import AdvantagesImplementation
 from rlproof.bind.children import Child
 from rlproof.bind.extraction import ExtractionImplementation
-from rlproof.bind.gauge import GAUGES, GaugeImplementation
+from rlproof.bind.gauge import GAUGES, GaugeImplementation, empty_row
 from rlproof.bind.implementation import Implementation, UnbindableError
 from rlproof.bind.logprobs import LogProbsImplementation
 from rlproof.bind.loss import LossImplementation
 from rlproof.bind.metric import MetricImplementation
 from rlproof.bind.outlined import functions
+from rlproof.bind.reward import RewardImplementation
 from rlproof.bind.sandbox import DEFAULT_SECONDS, ChildDiedError, Sandbox
 from rlproof.bind.shaping import ShapingImplementation
 from rlproof.faults.model import Severity
@@ -29,6 +30,7 @@ from rlproof.faults.seen import (
     LossSeen,
     MetricSeen,
     Place,
+    RewardSeen,
     ScriptError,
     Seen,
     ShapingSeen,
@@ -45,6 +47,7 @@ from rlproof.judge import (
     loops,
     losses,
     metrics,
+    rewards,
     rows,
     shapes,
     shaping,
@@ -65,6 +68,7 @@ from rlproof.read.gauges import gauge_spots, speaks_of_tools
 from rlproof.read.landmarks import clipping, comparing, definition
 from rlproof.read.names import Slot
 from rlproof.read.targets import Role, Script, Target
+from rlproof.read.terms import empties_rows
 from rlproof.read.tokens import gauge_landmarks, shaping_landmarks
 from rlproof.space import recipes
 
@@ -163,6 +167,7 @@ class _Check:
             extractions=self._each(Role.LOG_PROBS, self._extraction),
             shaping=self._each(Role.SHAPING, self._shaping),
             gauges=tuple(g for role in GAUGES for g in self._each(role, self._gauge)),
+            rewards=self._each(Role.REWARD, self._reward),
         )
         self._each(Role.NUMERIC_GRADIENT, self._gradient)
         self.other += bonus.judge(self.script, self.sandbox)
@@ -197,6 +202,7 @@ class _Check:
             | {f.function for f in seen.log_probs}
             | {f.function for f in seen.extractions}
             | {g.function for g in seen.gauges}
+            | {r.function for r in seen.rewards}
             | {loop.function for loop in seen.loops}
         )
         points = {s.function: dict(s.point) for s in seen.losses}
@@ -264,7 +270,11 @@ class _Check:
             return None
         self._empty_mask(loss)
         self.other += [*rows.judge(loss), *bounds.judge(loss)]
-        seen = losses.judge(loss)
+        try:
+            seen = losses.judge(loss)
+        except ScriptError:  # as many rows as slots may be all that it can take
+            self.other += shapes.judge(self.script, target, self.sandbox, self.negative)
+            raise
         self._unknown(seen)
         self._width(seen)
         facts = {**seen.facts, **declared.of_loss(self.recipe, target, seen)}
@@ -388,7 +398,16 @@ class _Check:
         function = GaugeImplementation(self.script, target, self.sandbox)
         slots = frozenset(str(p.slot) for p in target.parameters if p.slot)
         where = {**gauge_spots(target), **gauge_landmarks(target)}
+        if empties_rows(self.script) and (got := empty_row(function)):
+            self.other.append((where["mean"], {"empty_row": got, "empty_of": str(target.role)}))
         return GaugeSeen(target.role, target.name, slots, where, function.run, target.doc)
+
+    def _reward(self, target: Target) -> RewardSeen | None:
+        function = RewardImplementation(self.script, target, self.sandbox)
+        seen = rewards.judge(function)
+        if seen is None:
+            self.notes.append(Skipped(f"judging {target.name}", "its rewards can't be compared"))
+        return seen
 
     def _gradient(self, target: Target) -> None:
         """Whether a numeric gradient is one, and puts parameters back when the function raises."""

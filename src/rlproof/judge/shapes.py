@@ -126,6 +126,8 @@ def _averages_rows(target: Target) -> bool:
     }
     returned = [n.value for n in ast.walk(target.node) if isinstance(n, ast.Return)]
     for call in returned:
+        if isinstance(call, ast.UnaryOp):
+            call = call.operand
         if not isinstance(call, ast.Call) or called(call) != "mean" or call.keywords:
             continue
         root = call.func.value if isinstance(call.func, ast.Attribute) else None

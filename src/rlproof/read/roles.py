@@ -24,6 +24,7 @@ from rlproof.read.outline.inputs import said
 from rlproof.read.outline.layouts import laid_out
 from rlproof.read.parameters import Calls, CallSites, calls_by_name, parameters
 from rlproof.read.records import record_slots
+from rlproof.read.rewards import reward_target
 from rlproof.read.targets import FunctionNode, Role, Target, module_functions
 
 _ADVANTAGE_WORDS = {"adv", "advs", "advantage", "advantages", "zscore", "standardize", "whiten"}
@@ -114,7 +115,7 @@ def _target(node: FunctionNode, sites: CallSites) -> Target | None:
         target = Target(role, node, parameters(node, slot_of, sites))
         if accepts(target, set(words(node.name))):
             return target
-    return None
+    return reward_target(node)
 
 
 def _of_advantages(node: FunctionNode, sites: CallSites) -> Callable[[str], Slot | None]:

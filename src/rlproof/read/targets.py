@@ -30,6 +30,7 @@ class Role(StrEnum):
     SUPERVISED = "supervised-loss"
     MEAN_LENGTH = "mean-length"
     GROUP_FILTER = "group-filter"
+    REWARD = "reward"
     ROLLOUT = "rollout"
     NUMERIC_GRADIENT = "numeric-gradient"
     TRAIN = "train"

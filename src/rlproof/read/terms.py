@@ -120,6 +120,9 @@ def _drops(node: ast.AST) -> bool:
         case _:
             return False
     names = [set(words(n.id)) for n in ast.walk(node) if isinstance(n, ast.Name)]
+    whole = [name for name in names if {"sample", "mask"} <= name or {"row", "mask"} <= name]
+    if whole and any("mask" in name and name not in whole for name in names):
+        return True  # token_mask * sample_mask
     masks = any("mask" in name and not name & _DROPPED for name in names)
     return masks and any(name & _DROPPED for name in names)
 

@@ -126,6 +126,9 @@ def _is_pure(func: ast.expr, scope: Scope) -> bool:
     if isinstance(func, ast.Name):
         pure = func.id in _PURE_BUILTINS or (func.id in _PURE_MEMBERS and func.id in scope.imported)
         return pure and func.id not in scope.defined
+    match func:
+        case ast.Attribute(value=ast.Name(id="re"), attr="compile"):
+            return "re" in scope.imported and "re" not in scope.defined
     root = func
     while isinstance(root, ast.Attribute):
         root = root.value
