@@ -77,23 +77,23 @@ def test_other_bytes_stay_and_the_patch_applies(script, data):
 
 
 def test_a_repair_that_leaves_something_is_shown_and_not_written(script):
-    """Which clip range is meant instead of 3 is a choice; the ratio is repaired."""
-    text = ONE.replace("clip_eps=0.2", "clip_eps=3.0")
+    """How many completions a prompt gets is a choice; the ratio is repaired."""
+    text = page("ADV003").planted + "\n\n" + ONE
     script.write_text(text)
     result = run("--fix", script)
     assert result.exit_code == 1
     assert script.read_text() == text
     assert (
-        "a partial repair, not written (left: SUR007 in grpo_loss: 0.2 is the range of PPO"
+        "a partial repair, not written (left: ADV003 in prepare: how many completions"
         in result.stderr
     )
     assert "+                ratio = math.exp(" in run("--diff", script).stdout
     [file] = json.loads(run("--diff", script, "--format", "json").stdout)["files"]
     fixes = {f["code"]: f["fix"] for f in file["findings"] if f["severity"] != "note"}
     assert fixes["SUR001"]["status"] == file["repair"]["status"] == "partial"
-    assert fixes["SUR007"]["status"] == "suggested"
-    assert "0.2 is the range of PPO" in fixes["SUR007"]["note"]
-    assert "not written: 0.2 is the range" in run("--diff", script, "--format", "full").stdout
+    assert fixes["ADV003"]["status"] == "suggested"
+    assert "how many completions" in fixes["ADV003"]["note"]
+    assert "not written: how many completions" in run("--diff", script, "--format", "full").stdout
 
 
 def test_a_fault_that_a_repair_uncovers_keeps_it_partial(script):

@@ -17,6 +17,7 @@ from rlproof.judge.check import check
 from rlproof.judge.findings import FileReport
 from rlproof.read.script import read
 from rlproof.repair.fix import repair
+from rlproof.repair.verify import strong
 from rlproof.watch.command import inspect_path
 from rlproof.watch.rules.registry import page as rule_page
 from rlproof.watch.rules.registry import rules
@@ -112,11 +113,22 @@ def judge(entry: Entry, folder: Path, *, fix: bool = False) -> Verdict:
     skipped = tuple(f"{s.check}: {s.reason}" for s in (*bad.skipped, *healthy.skipped))
     judged = healthy.checked + healthy.read > 0
     status = ""
-    if fix and any(f.severity is not Severity.NOTE for f in bad.findings):
+    codes, notes = asked(entry)
+    if fix and strong(bad.findings, codes, notes):
         script = read(str(own / "bad.py"))
-        done = repair(script, bad, frozenset(catalogue()), offers=False).repair
+        done = repair(script, bad, codes, offers=False, notes=notes).repair
         status = str(done.status) if done else "none"
     return Verdict(entry, of(bad), of(healthy), judged, seconds, status, skipped)
+
+
+def asked(entry: Entry) -> tuple[frozenset[str], frozenset[str]]:
+    """Codes to repair, and those of them whose notes are.
+
+    All errors and warnings, as `--fix` does. A fault for which there is only a note is asked for
+    as its user would: `--fix --select CODE`.
+    """
+    notes = frozenset(code for code in entry.expected.split("|") if is_note(code))
+    return notes or frozenset(catalogue()), notes
 
 
 def checked(text: str, path: Path) -> FileReport:

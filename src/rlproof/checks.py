@@ -166,5 +166,8 @@ def repair_lines(report: FileReport) -> Iterator[str]:
         what = "a partial repair" if repair.status is FixStatus.PARTIAL else "no repair"
         reason = f" ({repair.message})" if repair.message else ""
         yield f"{name}: {what}, not written{reason}"
+    for chosen in dict.fromkeys(f.fix.chosen for f in report.fixed or report.findings if f.fix):
+        if chosen and repair.status is FixStatus.VERIFIED:
+            yield f"{name}: chosen: {chosen}"
     for label, _ in repair.alternatives:
         yield f"{name}: as right: {label} (its patch is in --format json)"

@@ -40,6 +40,8 @@ class Options:
     """A file of known findings."""
     jobs: int = 1
     """How many files are checked at once."""
+    named: frozenset[str] = frozenset()
+    """Codes that are selected one by one: their notes are repaired too."""
     cache: str | None = None
     """The folder of what is known of files from earlier checks."""
 
@@ -76,6 +78,7 @@ class Options:
             raise ConfigError(f"format {chosen!r} is unknown; expected one of {', '.join(STYLES)}")
         return cls(
             codes=_codes(select or config.select, ignore or config.ignore),
+            named=_named(select or config.select),
             objective=objective,
             default=config.objective,
             run=run,
@@ -100,6 +103,12 @@ def _codes(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
 
     chosen = all_of(select) if select else set(catalogue())
     return frozenset(chosen - all_of(ignore))
+
+
+def _named(select: tuple[str, ...]) -> frozenset[str]:
+    """What is selected by its own code or name, not by that of a family."""
+    parts = {part.strip().lower() for name in select for part in name.split(",")}
+    return frozenset(f.code for f in catalogue().values() if {f.code.lower(), f.name} & parts)
 
 
 def cpus() -> int:

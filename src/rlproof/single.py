@@ -92,10 +92,11 @@ def _repaired(
         seconds=options.seconds,
         objective=options.objective,
         default=options.default,
+        notes=options.named,
     )
     patch = fix.bytes_of(script, report)
     if options.fix:
-        report = fix.written(script, report, options.codes)
+        report = fix.written(script, report, options.codes, options.named)
         if report.fixed and report.repair:
             lines = report.repair.text.split("\n")
     return report, patch, lines

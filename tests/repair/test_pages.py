@@ -18,7 +18,6 @@ NOT_REPAIRED = {
     "LOP005": READ,
     "OBJ002": READ,
     "ADV003": "how many completions a prompt gets is not written anywhere",
-    "SUR007": "which clip range is meant is not written anywhere: shown as a choice",
     "SUR016": "the old log-probs are not at hand: callers would have to give them",
 }
 NOTES = {c for c, fault in catalogue().items() if fault.severity is Severity.NOTE}
@@ -52,12 +51,19 @@ def test_a_matter_of_choice_is_not_written(tmp_path, code):
     assert report.repair.patch == ""
 
 
-def test_the_choice_says_why(tmp_path):
+def test_a_number_from_elsewhere_is_written_and_says_where_from(tmp_path):
     pytest.importorskip("torch")
     report = repair_text(tmp_path, page("SUR007").planted)
     [fix] = [f.fix for f in report.findings if f.code == "SUR007"]
+    assert (fix.status, fix.note) == (FixStatus.VERIFIED, "")
+    assert "0.2 is the range of PPO and GRPO" in fix.chosen
+
+
+def test_the_choice_says_why(tmp_path):
+    report = repair_text(tmp_path, page("ADV003").planted)
+    [fix] = [f.fix for f in report.findings if f.code == "ADV003"]
     assert fix.status is FixStatus.SUGGESTED
-    assert "0.2 is the range of PPO and GRPO" in fix.note
+    assert "how many completions a prompt gets" in fix.note
 
 
 def test_every_error_and_warning_is_accounted_for():

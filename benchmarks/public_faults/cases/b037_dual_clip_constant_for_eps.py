@@ -1,6 +1,7 @@
 # entry: B037
 # source: redai-studio/Relax#23
 # expect: SUR007
+# repair: verified
 """Launch settings and the loss they go to."""
 
 import argparse

@@ -1,6 +1,7 @@
 # entry: B038
 # source: PrimeIntellect-ai/prime-rl#858
 # expect: SUR007
+# repair: verified
 """A ratio cap turned into a clip range for another loss function."""
 
 import torch

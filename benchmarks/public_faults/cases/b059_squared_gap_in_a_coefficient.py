@@ -1,6 +1,7 @@
 # entry: B059
 # source: PrimeIntellect-ai/prime-rl#1697
 # expect: KLD003|KLD009
+# repair: verified
 """A coefficient that is detached, with the regulariser inside."""
 
 import torch

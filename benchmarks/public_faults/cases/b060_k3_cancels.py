@@ -1,6 +1,7 @@
 # entry: B060
 # source: unslothai/unsloth-zoo#1240
 # expect: KLD011
+# repair: verified
 """k3 in single precision."""
 
 import torch

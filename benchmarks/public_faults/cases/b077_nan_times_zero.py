@@ -1,6 +1,7 @@
 # entry: B077
 # source: OpenRLHF/OpenRLHF#1240
 # expect: MSK008
+# repair: verified
 """The mask multiplies: a slot that is not a number stays one."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B092
 # source: unslothai/unsloth-zoo#832
 # expect: LGP001
+# repair: verified
 """A port to another array library forgot the temperature."""
 
 import numpy as np

@@ -1,6 +1,7 @@
 # entry: B108
 # source: huggingface/trl#5595
 # expect: any
+# repair: verified
 """An entropy bonus from numbers made under no_grad."""
 
 import torch

@@ -1,6 +1,7 @@
 # entry: B131
 # source: billy-enrizky/openbrowser-ai#32
 # expect: any
+# repair: verified
 """Rows of a padded tensor all get a mask of its width."""
 
 import torch

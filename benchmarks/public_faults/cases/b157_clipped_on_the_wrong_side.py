@@ -1,6 +1,7 @@
 # entry: B157
 # source: huggingface/trl#3032
 # expect: any
+# repair: verified
 """The share of clipped tokens counts those whose unclipped term is the smaller one."""
 
 import torch

@@ -67,7 +67,13 @@ def _always_zero(metric: MetricSeen) -> Iterator[Sighting]:
     """No token is ever outside: the ratio that is tested was clipped before."""
     if not metric.complete:
         return
-    got = [metric.run([[new]], [[_ZERO]], [[1]], eps) for new in _FAR for eps in (0.2, 0.02)]
+    signs = (1.0, -1.0) if "advantages" in metric.slots else (1.0,)
+    got = [
+        metric.run([[new]], [[_ZERO]], [[1]], eps, sign)
+        for sign in signs
+        for new in _FAR
+        for eps in (0.2, 0.02)
+    ]
     if not any(got):
         yield Sighting(
             metric.where["clip"],
@@ -96,6 +102,17 @@ def _without_advantages(metric: MetricSeen) -> Iterator[Sighting]:
             "of the range, the loss clips only where A > 0 is above it, or A < 0 below it",
             Evidence("one token, ρ = 1.5, A = −1, clip range 0.2", rounded(down), 0.0),
             Severity.WARNING,
+        )
+    if max(up, lower) < 1e-6 and min(down, low) > 1 - 1e-6:
+        yield Sighting(
+            metric.where["test"],
+            "it counts the tokens that the loss does not clip: those above the range where A < 0, "
+            "and below it where A > 0",
+            Evidence(
+                "one token, clip range 0.2: clip fraction at ρ = 1.5 with A = 1, and with A = −1",
+                [rounded(up), rounded(down)],
+                [1.0, 0.0],
+            ),
         )
 
 

@@ -12,7 +12,7 @@ from rlproof.space import advantages, aggregation, divergences, ratios, scores
 _PUBLISHED: dict[str, dict[str, Callable[..., Any]]] = {
     "ratio": dict(ratios.PUBLISHED),
     "surrogate": dict(scores.ALL),
-    "divergence": dict(divergences.PUBLISHED),
+    "divergence": {**divergences.PUBLISHED, **divergences.IN_COEFFICIENT},
     "aggregation": dict(aggregation.PUBLISHED),
     "scale": dict(advantages.SCALES),
 }

@@ -36,6 +36,7 @@ from rlproof.faults.seen import (
 from rlproof.judge import (
     advantages,
     alike,
+    bonus,
     bounds,
     declared,
     differences,
@@ -43,6 +44,7 @@ from rlproof.judge import (
     logprobs,
     loops,
     losses,
+    metrics,
     rows,
     shapes,
     shaping,
@@ -54,7 +56,7 @@ from rlproof.judge.findings import FileReport, Finding, Skipped, TargetReport, d
 from rlproof.judge.identify import TOLERANCE
 from rlproof.judge.ignored import honoured
 from rlproof.judge.pairs import partners
-from rlproof.judge.source_only import source_findings
+from rlproof.judge.source_only import source_findings, unread_lengths
 from rlproof.probe.loop import Recorder
 from rlproof.probe.loss import everything
 from rlproof.probe.signs import has_negative_log_probs
@@ -142,6 +144,7 @@ class _Check:
         self.other: list[tuple[Place, dict[str, Any]]] = []
         self.negative = False
         self.unknown: set[str] = set()
+        self.unnamed: dict[str, Skipped] = {}
         self.shaped: dict[str, dict[str, str | float]] = {}
         self.read = 0
 
@@ -162,8 +165,11 @@ class _Check:
             gauges=tuple(g for role in GAUGES for g in self._each(role, self._gauge)),
         )
         self._each(Role.NUMERIC_GRADIENT, self._gradient)
+        self.other += bonus.judge(self.script, self.sandbox)
         seen = replace(seen, other=tuple(self.other))
         first = detect(seen)
+        blamed = {f.place.function for f in first}
+        self.notes += [s for name, s in self.unnamed.items() if name not in blamed]
         broken = any(f.severity is Severity.ERROR for f in first)
         seen = replace(seen, loops=self._each(Role.TRAIN, lambda t: self._loop(t, broken)))
         read = source_loop.judge(self.script, frozenset(loop.function for loop in seen.loops))
@@ -172,7 +178,12 @@ class _Check:
         seen = replace(seen, source=read.sightings)
         findings = once([*detect(seen), *source_findings(self.script, set(self.reasons))])
         shown = detect(replace(seen, source=()))
-        findings = [f if f in shown else replace(f, by_reading=True) for f in findings]
+        run = {(f.code, f.place) for f in shown}
+        findings = [
+            f if f in shown else replace(f, by_reading=True)
+            for f in findings
+            if f in shown or (f.code, f.place) not in run
+        ]
         if self.examine is not None:
             self.examine(seen)
         return self._assemble(seen, findings)
@@ -331,6 +342,8 @@ class _Check:
         names = {p.name for p in target.parameters}
         complete = all(p.slot in known for p in target.parameters)
         complete = complete and not declares_unused(target, names)
+        if reason := metrics.unknown(function):
+            self.unnamed[target.name] = Skipped(f"identifying {target.name}", reason)
         return MetricSeen(target.name, slots, where, function.run, frozenset(bounds), complete)
 
     def _shaping(self, target: Target) -> ShapingSeen:
@@ -358,6 +371,10 @@ class _Check:
         # taking a key out of a dictionary that was made for the call harms nobody
         function.mutated -= {p.name for p in target.parameters if p.slot is Slot.TENSORS}
         self._side_effects(function)
+        if seen is not None and seen.facts.get("lengths"):
+            said = next(unread_lengths(self.script, target), None)
+            where = said.place if said else definition(target)
+            self.other.append((where, {"lengths": seen.facts["lengths"], "unread": said}))
         if seen is None:
             reason = "unknown formula: what it returns is none of the known readings of the model"
             self.notes.append(Skipped(f"identifying {target.name}", reason))

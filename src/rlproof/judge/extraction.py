@@ -84,7 +84,7 @@ def judge(function: ExtractionImplementation) -> ExtractionSeen | None:
         where=extraction_landmarks(function.script.source.tree, target),
         point=case.point,
         proofs=problems,
-        facts={"trains": trains_a_loss(function.script, target)},
+        facts={"trains": trains_a_loss(function.script, target), "lengths": case.lengths()},
     )
 
 
@@ -339,6 +339,30 @@ class _Case:
             yield from self._padded_sums(rows, texts)
         elif self.scored == "completion" and not ragged:
             yield from self._attended(rows, texts)
+
+    def lengths(self) -> tuple[str, float, float] | None:
+        """What rows padded on the right show of the lengths that are given, in padded slots.
+
+        `read` where the model counts padding as text, `masked` where it doesn't; then the last
+        number of the shortest row, and what it is with the padding masked. None where neither fits.
+        """
+        reading = self.reading
+        if Slot.LENGTHS not in self.function.slots or self.scored != "all":
+            return None
+        texts = padded(left=True, side="right")
+        try:
+            got = np.array(self.function.answers([texts])[0][self.fit.index])
+        except (ScriptError, IndexError, ValueError):
+            return None
+        right, wrong = (reading.values(texts, attended=a) for a in (False, True))
+        right, wrong = right[:, -got.shape[-1] :], wrong[:, -got.shape[-1] :]
+        if got.shape != right.shape or reading.reduction != "token":
+            return None
+        row = int(np.argmin([sum(line) for line in texts.attention()]))
+        for state, meant in (("masked", right), ("read", wrong)):
+            if np.abs(got - meant).max() < LOW and np.abs(right - wrong).max() > LOW:
+                return state, float(got[row, -1]), float(right[row, -1])
+        return None
 
     def _one_window(self) -> Iterator[tuple[str, Evidence]]:
         """Prompts of several lengths, padded on the right: one window for all of them, or not."""

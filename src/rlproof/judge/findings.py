@@ -55,6 +55,8 @@ class Fix:
     """Why it is not written, where that is so."""
     replacements: tuple[Replacement, ...] = ()
     """The edit as regions of the file as it was read; none for a later step, or in a notebook."""
+    chosen: str = ""
+    """Where a number comes from that the script doesn't settle; it is written all the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def source_findings(script: Script, names: set[str]) -> list[Finding]:
             found += _unread(target)
             found += _divided_log_probs(target)
             found += _not_forwarded(script, target)
-        found += _unread_lengths(script, target)
+        found += unread_lengths(script, target)
     return sorted(found, key=lambda f: (f.place.line, f.code))
 
 
@@ -149,7 +149,7 @@ def _not_forwarded(script: Script, target: Target) -> Iterator[Finding]:
                     )
 
 
-def _unread_lengths(script: Script, target: Target) -> Iterator[Finding]:
+def unread_lengths(script: Script, target: Target) -> Iterator[Finding]:
     """Told the lengths, it makes the attention mask of rows that are padded to one width.
 
     Only a mask that no comparison with a token makes, in the function or in the helper that

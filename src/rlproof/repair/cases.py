@@ -63,6 +63,11 @@ class Cases:
             _advantages(function, self.add)
         for scored in seen.log_probs:
             _log_probs(scored, self.add)
+        for _, facts in seen.other:
+            if told := facts.get("lengths"):
+                self.add(told[0] == "masked" or facts["unread"] is None)
+            if pair := facts.get("bonus"):
+                self.add(isclose(*pair, rel_tol=0.02, abs_tol=1e-3))
 
 
 def _loss(loss: LossSeen, add: Callable[[bool], None]) -> None:

@@ -41,6 +41,7 @@ def repair(
     offers: bool = True,
     raw: files.AnyRaw | None = None,
     stop: Callable[[], bool] | None = None,
+    notes: frozenset[str] = frozenset(),
 ) -> FileReport:
     """The report with a fix for every finding that has one, and the repair of the whole file.
 
@@ -55,14 +56,16 @@ def repair(
         offers: whether to look for other sets that are as right.
         raw: the file's bytes; None reads them.
         stop: asked before each version: whether nobody waits for the result any more.
+        notes: codes whose notes are repaired too; other notes stay as they are.
 
     Raises:
         WriteError: the file changed since it was read.
     """
     raw = raw or files.load(script.source)
-    if not strong(report.findings, codes):
+    asked = strong(report.findings, codes, notes)
+    if not asked:
         return report
-    limits = (budget, MOST, stop)
+    limits = (budget, MOST, stop, notes)
     with Verifier(script, report, codes, seconds, objective, default, *limits) as verifier:
         verifier.rehearse()
         found = search(verifier)
@@ -73,22 +76,23 @@ def repair(
             number: edit
             for number, finding in enumerate(report.findings)
             if not verifier.proved(finding)
-            and strong([finding], codes)
+            and finding in asked
             and (edit := silencing(verifier, finding, _own(script, finding)))
         }
     whole_others = tuple((cover.label, _shown(script, raw, text)) for _, cover, text in rivals)
     others = _others(script, rivals)
     done = edits_of(found)
     left = {key(f) for f in found.verdict.left} if found.verdict else set()
+    suggested = zip(_with_suggestions(script, report), report.findings, strict=True)
     annotated = tuple(
         replace(finding, fix=_displayed(script, unrun[number], _unproved(verifier, finding)))
         if number in unrun
-        else _annotated(script, finding, codes, done, left, status, others)
-        for number, finding in enumerate(_with_suggestions(script, report))
+        else _annotated(script, finding, before in asked, done, left, status, others)
+        for number, (finding, before) in enumerate(suggested)
     )
     annotated = tuple(_with_numbers(verifier, finding) for finding in annotated)
     patched = _shown(script, raw, found.text)
-    whole = _whole(verifier, report, codes, found, patched, whole_others)
+    whole = _whole(verifier, asked, found, patched, whole_others)
     return replace(report, findings=annotated, repair=whole)
 
 
@@ -110,8 +114,7 @@ def _unproved(verifier: Verifier, finding: Finding) -> str:
 
 def _whole(
     verifier: Verifier,
-    before: FileReport,
-    codes: frozenset[str],
+    asked: Sequence[Finding],
     found: Found,
     patched: str,
     others: tuple[tuple[str, str], ...],
@@ -119,7 +122,7 @@ def _whole(
     """The repair of the whole file."""
     checks = verifier.checks
     status, verdict = _status(found), found.verdict
-    faults = verdict.left if verdict else strong(before.findings, codes)
+    faults = verdict.left if verdict else asked
     message = found.stopped or _why_not(verifier, faults, verdict is not None)
     if verdict is None:
         return Repair(status, found.text, patched, 0, 0, others, message, checks)
@@ -128,7 +131,12 @@ def _whole(
     return Repair(status, found.text, patched, total, passed, others, message, checks, report)
 
 
-def written(script: Script, report: FileReport, codes: frozenset[str]) -> FileReport:
+def written(
+    script: Script,
+    report: FileReport,
+    codes: frozenset[str],
+    notes: frozenset[str] = frozenset(),
+) -> FileReport:
     """Write a verified repair to its file; the report of what the file is now.
 
     A repair that is not verified as a whole is not written, and the report stays as it is.
@@ -143,7 +151,7 @@ def written(script: Script, report: FileReport, codes: frozenset[str]) -> FileRe
     files.replace(raw, raw.edited(whole.text))
     if read(script.source.path).source.text != whole.text:
         raise WriteError(f"{shown(script.source.path)}: changed while it was being written")
-    return replace(whole.after, repair=whole, fixed=strong(report.findings, codes))
+    return replace(whole.after, repair=whole, fixed=strong(report.findings, codes, notes))
 
 
 def _status(found: Found) -> FixStatus:
@@ -190,7 +198,7 @@ def _displayed(script: Script, edit: Edit, reason: str) -> Fix:
 def _annotated(
     script: Script,
     finding: Finding,
-    codes: frozenset[str],
+    asked: bool,
     done: list[tuple[str, Edit]],
     left: set[tuple[str, str]],
     status: FixStatus,
@@ -198,7 +206,7 @@ def _annotated(
 ) -> Finding:
     """A finding with what became of it in the set that was found."""
     gone = key(finding) not in left
-    if finding.severity is Severity.NOTE or finding.code not in codes or not gone:
+    if not asked or not gone:
         return finding
     if status is FixStatus.SUGGESTED:
         return finding
@@ -208,7 +216,8 @@ def _annotated(
             also = (rival,) if rival else ()
             diff = _diff(script, text, edit) or ""
             where = _replacements(script, text, edit)
-            return replace(finding, fix=Fix(status, edit.label, diff, also, "", where))
+            fix = Fix(status, edit.label, diff, also, "", where, edit.chosen)
+            return replace(finding, fix=fix)
     return replace(finding, fix=Fix(status, "goes with the other repairs", ""))
 
 
@@ -261,7 +270,9 @@ def _with_suggestions(script: Script, report: FileReport) -> Iterator[Finding]:
 def _suggestion(script: Script, edit: Edit) -> Fix | None:
     diff = _diff(script, script.source.text, edit)
     where = _replacements(script, script.source.text, edit)
-    return Fix(FixStatus.SUGGESTED, edit.label, diff, (), edit.choice, where) if diff else None
+    if not diff:
+        return None
+    return Fix(FixStatus.SUGGESTED, edit.label, diff, (), edit.choice, where, edit.chosen)
 
 
 def _replacements(script: Script, text: str, edit: Edit) -> tuple[Replacement, ...]:

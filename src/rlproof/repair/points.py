@@ -41,7 +41,7 @@ MOVES: dict[str, set[str]] = {
     "KLD005": {"divergence", "divergence_weight", "beta_from", "drift", "drift_weight"},
     "KLD007": {"beta_from", "divergence_weight"},
     "KLD008": {*_SLOTS},
-    "KLD009": {"divergence", "divergence_weight"},
+    "KLD009": {"divergence", "drift"},
     "LOP001": {"ratio", "surrogate"},
     "MSK001": _SLOTS,
     "MSK002": _SLOTS,

@@ -64,10 +64,12 @@ class Verifier:
         budget: float,
         most: int,
         stop: Callable[[], bool] | None = None,
+        notes: frozenset[str] = frozenset(),
     ) -> None:
         self.script = script
         self.report = report
         self.codes = codes
+        self.notes = notes
         self.seconds = seconds
         self.objective = objective
         self.default = default
@@ -127,8 +129,8 @@ class Verifier:
         self._known = {key: v for key, v in self._known.items() if v is None or v.accepted}
 
     def strong(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Errors and warnings among the codes that are asked for."""
-        return strong(findings, self.codes)
+        """Errors and warnings among the codes that are asked for, and notes asked for by name."""
+        return strong(findings, self.codes, self.notes)
 
     def verdict(self, text: str, *, quick: bool = False) -> Verdict | None:
         """Execute a version; None if it is no Python or can't be run.
@@ -200,9 +202,15 @@ class Verifier:
         return found
 
 
-def strong(findings: Iterable[Finding], codes: frozenset[str]) -> tuple[Finding, ...]:
-    """Errors and warnings among these codes."""
-    return tuple(f for f in findings if f.severity is not Severity.NOTE and f.code in codes)
+def strong(
+    findings: Iterable[Finding], codes: frozenset[str], notes: frozenset[str] = frozenset()
+) -> tuple[Finding, ...]:
+    """Errors and warnings among these codes, and notes of codes that were asked for by name."""
+    return tuple(
+        f
+        for f in findings
+        if f.code in codes and (f.severity is not Severity.NOTE or f.code in notes)
+    )
 
 
 def without_loops(script: Script) -> tuple[Target, ...]:

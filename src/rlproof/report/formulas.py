@@ -87,6 +87,7 @@ _DIVERGENCES: Forms = {
     "k1-stopped": rf"d = \sg\left({_K1}\right)",
     "k2-stopped": rf"d = \sg\left({_K2}\right)",
     "absolute-stopped": rf"d = \sg\left(\left| {_K1} \right|\right)",
+    "k1-in-reward": rf"d = \sg\left({_K1}\right) \log\new",
     "k2-in-reward": rf"d = \sg\left({_K2}\right) \log\new",
     "k2-in-reward-ratio": rf"d = \sg\left({_K2}\right) \frac{{\new}}{{\sg(\new)}}",
     "k3-in-reward": rf"d = \sg\left({_K3}\right) \log\new",

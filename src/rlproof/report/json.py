@@ -93,7 +93,8 @@ def _fix(fix: Fix | None) -> dict[str, Any]:
     found: dict[str, Any] = {"status": str(fix.status), "diff": fix.diff or None}
     if fix.status is not FixStatus.SUGGESTED:
         found["alternatives"] = _offers(fix.alternatives)
-    return found | ({"note": fix.note} if fix.note else {})
+    note = fix.note or fix.chosen
+    return found | ({"note": note} if note else {})
 
 
 def _offers(alternatives: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

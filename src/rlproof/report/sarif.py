@@ -137,5 +137,6 @@ def _fixes(report: FileReport, finding: Finding) -> Iterable[Object]:
 
 
 def _said(fix: Fix) -> str:
-    note = f"; {fix.note}" if fix.note else ""
+    said = fix.note or fix.chosen
+    note = f"; {said}" if said else ""
     return f"{fix.label} ({fix.status}{note})"

@@ -176,6 +176,8 @@ def _level(fix: Fix | None, width: int) -> Iterator[str]:
         yield from labelled("", words[fix.status], width)
     if fix.note:
         yield from labelled("", f"not written: {fix.note}", width)
+    if fix.chosen:
+        yield from labelled("", f"chosen: {fix.chosen}", width)
     for label, _ in fix.alternatives:
         yield from labelled("or", label, width)
 

@@ -97,6 +97,15 @@ def score_weighted(estimator: DivergenceFormula) -> DivergenceFormula:
     return weighted
 
 
+def k1_in_reward(new: Array, ref: Array) -> Pair:
+    """d·log π_new with d = k1 held constant: what a penalty in the reward adds to the score.
+
+    The slope is that of k2. Taken off token rewards since Ziegler et al., arXiv:1909.08593, eq. 2.
+    """
+    gap = new - ref
+    return stop_gradient(gap) * new, gap
+
+
 PUBLISHED: dict[str, DivergenceFormula] = {
     "k3": k3,
     "k2": k2,
@@ -106,6 +115,8 @@ PUBLISHED: dict[str, DivergenceFormula] = {
     "k1-straight-through": straight_through(k1),
     "absolute-straight-through": straight_through(absolute),
 }
+IN_COEFFICIENT: dict[str, DivergenceFormula] = {"k1-in-reward": k1_in_reward}
+"""Penalties that stand in the coefficient of log π_new, where they act as a reward."""
 ESTIMATORS: dict[str, DivergenceFormula] = {"k1": k1, "k2": k2, "k3": k3, "absolute": absolute}
 """The estimators of an `Objective`; its gradient mode is a coordinate of its own."""
 

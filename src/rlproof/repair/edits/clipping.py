@@ -6,14 +6,25 @@ import ast
 from collections.abc import Iterator
 
 from rlproof.read.landmarks import CLIPPERS, called
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, words
 from rlproof.read.parameters import number
+from rlproof.read.targets import Role, Target
+from rlproof.read.terms import lower_defaults
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site, bracketed
 from rlproof.repair.edits.surrogate import picker
 
 PUBLISHED = 0.2
-"""The clip range of PPO and GRPO (arXiv 1707.06347, 2402.03300)."""
+"""The clip range of PPO, GRPO and DAPO's lower one (arXiv 1707.06347, 2402.03300, 2503.14476)."""
+_SUMS = {"sum", "mean", "average"}
+_WHY = (
+    f"{PUBLISHED:g} is the range of PPO and GRPO and the lower one of DAPO; the script doesn't say "
+    "which is meant"
+)
+_OF_ROWS = (
+    f"{PUBLISHED:g} is the range of PPO and GRPO, GSPO's of ratios of rows is 3e-4; the script "
+    "doesn't say what it means"
+)
 
 
 def _bounds(site: Site) -> tuple[str, str] | None:
@@ -159,16 +170,70 @@ def _renamed(site: Site, call: ast.Call) -> Change | None:
 
 
 def possible(site: Site) -> Iterator[Edit]:
-    """Impossible default: the published range, shown as a choice and never written."""
-    for node in site.nodes(ast.Constant):
+    """An impossible default to the published range; one that is computed from a cap likewise."""
+    place, own = site.finding.place, site.target.parameters if site.target else ()
+    for node in ast.walk(site.script.source.tree):
+        if not isinstance(node, ast.Constant) or not place.line <= node.lineno <= place.end_line:
+            continue
         value = number(node)
-        if value is not None and value >= 1 and site.target is not None:
-            own = any(p.default is node for p in site.target.parameters)
-            why = (
-                f"{PUBLISHED:g} is the range of PPO and GRPO; the script doesn't say what it means"
-            )
-            if own:
-                yield Edit("a range below 1", (site.put(node, f"{PUBLISHED:g}"),), choice=why)
+        written = node.col_offset == place.col or any(p.default is node for p in own)
+        if value is not None and value >= 1 and written:
+            yield _published(site, (site.put(node, f"{PUBLISHED:g}"),), _users(site, node))
+    for node in _mirrored(site):
+        users = [site.target] if site.target else []
+        yield _published(site, (site.put_simple(node, f"{PUBLISHED:g}"),), users)
+
+
+def _users(site: Site, node: ast.expr) -> list[Target]:
+    """The losses whose lower range has its default there."""
+    losses = site.script.of(Role.LOSS)
+    return [t for t in losses if any(s.node is node for s in lower_defaults(site.script, t))]
+
+
+def _mirrored(site: Site) -> Iterator[ast.expr]:
+    """`1 - cap` where a range belongs, which is subtracted from 1 once more: the cap itself."""
+    subtracted = [n.right for n in site.everywhere(ast.BinOp)
+                  if isinstance(n.op, ast.Sub) and number(n.left) == 1]  # fmt: skip
+    names = {node.id for node in subtracted if isinstance(node, ast.Name)}
+    yield from filter(_is_mirror, subtracted)
+    for given in site.everywhere(ast.Assign):
+        target, value = given.targets[0], given.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=False))
+        for one, other in pairs:
+            if isinstance(one, ast.Name) and one.id in names and _is_mirror(other):
+                yield other
+
+
+def _is_mirror(node: ast.expr) -> bool:
+    """`1 - x`."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Name() | ast.Attribute()):
+            return number(left) == 1
+    return False
+
+
+def _published(site: Site, changes: tuple[Change, ...], users: list[Target]) -> Edit:
+    """The published range where ratios are those of tokens; for whole rows there are others."""
+    label = f"a lower range of {PUBLISHED:g}"
+    if any(_is_of_rows(site.at(target)) for target in users):
+        return Edit(label, changes, choice=_OF_ROWS)
+    return Edit(label, changes, chosen=_WHY)
+
+
+def _is_of_rows(site: Site) -> bool:
+    """Whether log-ratios are added up before they are exponents: a ratio of whole rows."""
+    for power in site.everywhere(ast.Call):
+        if called(power) != "exp" or not {Slot.NEW, Slot.OLD} <= site.taint(power):
+            continue
+        parts = list(ast.walk(power))
+        for name in [n for n in parts if isinstance(n, ast.Name)]:
+            parts += ast.walk(given) if (given := site.definition_of(name.id)) else ()
+        sums = (n for n in parts if isinstance(n, ast.Call) and set(words(called(n))) & _SUMS)
+        if any(Slot.NEW in site.taint(call) for call in sums):
+            return True
+    return False
 
 
 def capped(site: Site) -> Iterator[Edit]:

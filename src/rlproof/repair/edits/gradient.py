@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from rlproof.read.landmarks import called
-from rlproof.read.names import Slot
+from rlproof.read.names import Slot, words
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site, unwrapped
 
@@ -23,6 +23,22 @@ def attached(site: Site) -> Iterator[Edit]:
             yield Edit("let the gradient through", (unwrapped(site, node, inner),))
     yield from _without_data(site)
     yield from blocks(site)
+
+
+def of_bonus(site: Site) -> Iterator[Edit]:
+    """`c * entropy.detach()` to `c * entropy`; blocks of no_grad around it."""
+    site = site if site.elsewhere else site.as_written()
+    yield from blocks(site)
+    for node in site.near(ast.Call):
+        inner = node.args[0] if node.args else getattr(node.func, "value", None)
+        if called(node) not in _CUTS or not isinstance(inner, ast.expr):
+            continue
+        home = site.flow.statement.get(node)
+        named = [t.id for t in getattr(home, "targets", ()) if isinstance(t, ast.Name)]
+        named += [n.id for n in ast.walk(inner) if isinstance(n, ast.Name)]
+        named += [called(n) for n in ast.walk(inner) if isinstance(n, ast.Call)]
+        if any(set(words(name)) & {"entropy", "entropies", "ent"} for name in named):
+            yield Edit("let the gradient through", (unwrapped(site, node, inner),))
 
 
 def _without_data(site: Site) -> Iterator[Edit]:

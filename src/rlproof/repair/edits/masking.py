@@ -432,6 +432,30 @@ def given(site: Site) -> Iterator[Edit]:
                         yield Edit("give it the mask", (site.put(argument, name),))
 
 
+def filled_first(site: Site) -> Iterator[Edit]:
+    """`new - old` to `where(mask, new - old, 0)`: what padding holds meets no arithmetic.
+
+    The gradient stays finite as well: a choice after `exp` would leave 0 · inf in it.
+    """
+    mask, arrays = site.name_of(Slot.MASK), site.arrays
+    if mask is None or arrays is None:
+        return
+    test = f"{mask}.bool()" if site.is_torch else mask
+    changes: list[Change] = []
+    for node in site.everywhere(ast.BinOp):
+        sides = [site.taint(node.left), site.taint(node.right)]
+        alone = all(len(side) == 1 and side <= _POLICIES for side in sides)
+        if isinstance(node.op, ast.Sub) and alone and {Slot.NEW} in sides:
+            text = site.source(node)
+            text = text if "#" in text else " ".join(text.split())
+            changes.append(site.put_simple(node, f"{arrays}.where({test}, {text}, 0.0)"))
+    if changes:
+        yield Edit("fill padded slots before any arithmetic", tuple(changes))
+
+
+_POLICIES = {Slot.NEW, Slot.OLD, Slot.REF}
+
+
 def one_window(site: Site) -> Iterator[Edit]:
     """`mask[:, :-1]` to `mask[:, 1:]`, the tokens that the log-probs are of."""
     for node in site.everywhere(ast.Subscript):

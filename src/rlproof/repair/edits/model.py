@@ -38,6 +38,8 @@ class Edit:
     function: str = ""
     choice: str = ""
     """Why it is a matter of choice, if it is: such an edit is shown and never written."""
+    chosen: str = ""
+    """Where a number of it comes from that the script doesn't settle: written, and said."""
 
     def size(self, text: str) -> int:
         """How many tokens it puts in, takes out or replaces."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from rlproof.read.extraction import pads_left
 from rlproof.read.landmarks import called
 from rlproof.read.names import Slot
+from rlproof.read.targets import body_without_doc
 from rlproof.repair.edits.gradient import blocks
 from rlproof.repair.edits.model import Change, Edit
 from rlproof.repair.edits.site import Site, bracketed, is_simple
@@ -40,6 +42,28 @@ def heated(site: Site) -> Iterator[Edit]:
     if heat is not None:
         for value in _read_off(site):
             yield Edit(HEATED, over(site, value, heat))
+        yield from _heated_parameter(site, heat)
+
+
+def _heated_parameter(site: Site, heat: str) -> Iterator[Edit]:
+    """Logits that a function is given: divided at their first copy, or in a line of their own."""
+    logits = site.name_of(Slot.LOGITS)
+    if logits is None or site.function is None or site.target is None:
+        return
+    copies = [n.value for n in site.statements()
+              if isinstance(n, ast.Assign) and site.taint(n.value) == {Slot.LOGITS}]  # fmt: skip
+    if site.arrays is not None and copies:
+        yield Edit(HEATED, over(site, copies[0], heat))
+    first = body_without_doc(site.function)[0]
+    if not site.alone(first) or not logits.isidentifier():
+        return
+    lines = [f"{logits} = {logits} / {heat}"]
+    if site.arrays is None:
+        row = f"[[x / {heat} for x in line] for line in {{}}]"
+        lines = [f"{logits} = [{row.format('row')} for row in {logits}]",
+                 f"{logits} = {row.format(logits)}"]  # fmt: skip
+    for line in lines:
+        yield Edit(HEATED, (site.before(first, line),))
 
 
 def heated_as_sampled(site: Site) -> Iterator[Edit]:
@@ -196,6 +220,24 @@ def completion_only(site: Site) -> Iterator[Edit]:
         for window in windows:
             text = f"{bracketed(site, root)}{window}"
             yield Edit("leave the prompt out", (site.put(root, text),))
+
+
+def as_long_as_told(site: Site) -> Iterator[Edit]:
+    """A mask of the padded width to one of the lengths that are given; rows padded on the right."""
+    tokens, lengths = site.name_of(Slot.TOKENS), site.name_of(Slot.LENGTHS)
+    slots = frozenset(p.slot for p in site.target.parameters if p.slot) if site.target else set()
+    torch = next((name for name, module in site.imports.items() if module == "torch"), None)
+    if not tokens or not lengths or torch is None or pads_left(site.script, frozenset(slots)):
+        return
+    for given in site.nodes(ast.Assign):
+        if isinstance(given.value, ast.Call) and site.alone(given):
+            device = f"device={tokens}.device"
+            places = f"{torch}.arange({tokens}.shape[1], {device})"
+            ends = f"{torch}.as_tensor({lengths}, {device})[:, None]"
+            around = site.indent(given)
+            inner = f"\n{around}    "
+            text = f"({inner}{places}{inner}< {ends}\n{around}).long()"
+            yield Edit("attend to as many tokens as there are", (site.put(given.value, text),))
 
 
 def attended(site: Site) -> Iterator[Edit]:

@@ -56,6 +56,14 @@ class Site:
             made.__dict__.pop(name, None)
         return made
 
+    def as_written(self) -> Site:
+        """The same finding in the function of the script, not in what was outlined of it."""
+        made = copy(self)
+        made.function = enclosing(self.script.source.tree, self.finding.place.line)
+        for name in ("flow", "surrogate", "arrays", "exp"):
+            made.__dict__.pop(name, None)
+        return made
+
     # --- offsets ------------------------------------------------------------------------------
 
     @cached_property
@@ -110,6 +118,15 @@ class Site:
     def put(self, node: ast.expr | ast.stmt, text: str) -> Change:
         """Replace a node."""
         return Change(*self.span(node), text)
+
+    def put_simple(self, node: ast.expr, text: str) -> Change:
+        """Replace a node by something that needs no brackets, and those around it, if any."""
+        start, stop = self.span(node)
+        before = self.text[: start - 1].rstrip(" ")[-1:] if start else ""
+        held = self.text[start - 1 : start] + self.text[stop : stop + 1] == "()"
+        if held and not (before.isalnum() or before in {"_", ")", "]"}):
+            start, stop = start - 1, stop + 1
+        return Change(start, stop, text)
 
     def wrap(self, node: ast.expr, before: str, after: str) -> tuple[Change, Change]:
         """Put something before and behind a node."""
