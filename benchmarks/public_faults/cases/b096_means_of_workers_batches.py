@@ -1,6 +1,7 @@
 # entry: B096
 # source: agentscope-ai/Trinity-RFT#336
 # expect: AGG001
+# repair: verified
 """Gradient accumulation over parts of four rows, each averaged over its own tokens."""
 
 import torch
