@@ -1,6 +1,7 @@
 # entry: B082
 # source: ml-explore/mlx-lm#1697
 # expect: MSK001|MSK002|MSK014
+# repair: verified
 """A token loss that makes its mask of lengths."""
 
 import torch

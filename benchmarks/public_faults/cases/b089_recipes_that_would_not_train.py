@@ -1,6 +1,7 @@
 # entry: B089
 # source: NVIDIA-NeMo/RL#935
 # expect: LGP001
+# repair: verified
 """A loop that samples at 0.7 and scores what it sampled without it."""
 
 import torch

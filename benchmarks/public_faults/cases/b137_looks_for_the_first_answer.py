@@ -1,6 +1,7 @@
 # entry: B137
 # source: tenstorrent/tt-metal#48829
 # expect: RWD008
+# repair: verified
 """GRPO on school mathematics: the prompt asks for the number at the end of the answer."""
 
 import re

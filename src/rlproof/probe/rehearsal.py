@@ -27,7 +27,7 @@ _CONVENTIONS: dict[str, tuple[str, ...]] = {
     "asked": ("text", "ids", "mapping"),
     "width": ("full", "shifted", "completion"),
     "advantages": ("row", "column", "token"),
-    "score": ("row", "column", "list"),
+    "score": ("row", "column", "list", "pair"),
 }
 _GROUPS = (8, 4, 2, 6, 3, 12)
 """Sizes of groups that divide the rows."""

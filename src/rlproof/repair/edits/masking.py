@@ -20,6 +20,7 @@ BOTH = frozenset({"MSK001", "MSK002"})
 def left_out(site: Site) -> Iterator[Edit]:
     """Padding neither summed nor counted."""
     yield from _positive(site)
+    yield from _below_length(site)
     yield from guard_first(site)
     yield from _skipped(site)
     yield from _filtered(site)
@@ -34,6 +35,19 @@ def _positive(site: Site) -> Iterator[Edit]:
             start, stop = site.span(node.left)[1], site.span(node.comparators[0])[0]
             text = site.text[start:stop].replace(">=", ">")
             yield Edit("only real tokens", (Change(start, stop, text),), BOTH)
+
+
+def _below_length(site: Site) -> Iterator[Edit]:
+    """`arange(T) <= lengths`, which takes one slot more than there are tokens, to `<`."""
+    for node in site.everywhere(ast.Compare):
+        parts = [node.left, *node.comparators]
+        if len(parts) != 2 or not isinstance(node.ops[0], ast.LtE | ast.GtE):
+            continue
+        bound = parts[1] if isinstance(node.ops[0], ast.LtE) else parts[0]
+        if site.taint(bound) == {Slot.LENGTHS}:
+            start, stop = site.span(parts[0])[1], site.span(parts[1])[0]
+            text = site.text[start:stop].replace("<=", "<").replace(">=", ">")
+            yield Edit("only as many slots as there are tokens", (Change(start, stop, text),), BOTH)
 
 
 def guard_first(site: Site) -> Iterator[Edit]:

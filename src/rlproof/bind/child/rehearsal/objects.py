@@ -13,6 +13,8 @@ from rlproof.bind.child.rehearsal.sampling import encoded, stand_for
 from rlproof.bind.child.rehearsal.settings import (
     COMPLETION,
     EOS,
+    LENGTH,
+    PROMPT,
     NoStandInError,
     Settings,
     by_prompt,
@@ -79,7 +81,10 @@ class Tokenizer:
 
 
 def score(recorder: Recorder, name: str) -> Callable[..., Any]:
-    """A reward function: one number for each row that it is given, by what the row is."""
+    """A reward function: one number for each row that it is given, by what the row is.
+
+    Where the script takes two things, the second is a mask of the completions.
+    """
 
     def scored(*args: Any, **kwargs: Any) -> Any:
         import torch
@@ -94,9 +99,28 @@ def score(recorder: Recorder, name: str) -> Callable[..., Any]:
         shape = recorder.settings.score
         if shape == "list":
             return values
+        if shape == "pair":
+            return torch.tensor(values), _counted(recorder, rows)
         return torch.tensor(values) if shape == "row" else torch.tensor(values).unsqueeze(1)
 
     return scored
+
+
+def _counted(recorder: Recorder, rows: list[Any]) -> Any:
+    """1 on the completions of rows of ids, up to their ends: what is counted beside a score."""
+    import torch
+
+    width = {"full": LENGTH, "shifted": LENGTH - 1}.get(recorder.settings.width, COMPLETION)
+    recorder.used.add("width")
+    lines = []
+    for row in rows:
+        if not isinstance(row, list) or len(row) != LENGTH:
+            raise UnavailableError("a score with a mask is given no rows of ids")
+        told = row[PROMPT:]
+        count = told.index(EOS) + 1 if EOS in told else len(told)
+        line = [0.0] * PROMPT + [1.0] * count + [0.0] * (COMPLETION - count)
+        lines.append(line[LENGTH - width :])
+    return torch.tensor(lines)
 
 
 def _rows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:

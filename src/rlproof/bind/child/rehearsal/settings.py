@@ -40,7 +40,7 @@ class Settings:
     advantages: str = "row"
     """Shape of advantages in a batch: `row` (B,), `column` (B, 1), `token` (B, slots)."""
     score: str = "row"
-    """What a reward function returns: `row` (B,), `column` (B, 1), `list`."""
+    """What a reward function returns: `row` (B,), `column` (B, 1), `list`, `pair` with a mask."""
     asked: str = "text"
     """How prompts are given: `text` a list of texts, `ids` (P, slots), `mapping` of both."""
     values: str = "varied"
