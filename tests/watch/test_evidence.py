@@ -6,7 +6,7 @@ What can be seen where, with the reason, is in docs/watch-notes.md.
 from itertools import combinations
 
 import pytest
-from tests.support.sampling import one_in
+from tests.support.sampling import one_in, rarely
 from tests.support.trainers import FAULTS, LETTERS, trainer
 from tests.support.watching import FACTS, broken_run, tiny_run
 
@@ -50,8 +50,7 @@ def test_the_tiny_trainer_is_silent(tmp_path, seed):
     assert theta == tiny.train(seed=seed)[0]  # it is that trainer, to the bit
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", rarely(2, range(10)))
 def test_a_long_run_of_it_is_silent(tmp_path, seed):
     silent(tmp_path, 300, seed)
 
@@ -81,8 +80,7 @@ def test_only_faults_that_are_there_are_named(tmp_path, fixes):
     held(tmp_path, fixes)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fixes", [s for s in SUBSETS if s not in ONE_LEFT_OR_ONE_DONE])
+@pytest.mark.parametrize("fixes", rarely(2, [s for s in SUBSETS if s not in ONE_LEFT_OR_ONE_DONE]))
 def test_only_faults_that_are_there_are_named_in_any_subset(tmp_path, fixes):
     held(tmp_path, fixes)
 
