@@ -195,6 +195,16 @@ def _is_prompt_ids(parts: list[str]) -> bool:
     return bool(named) and bool(set(parts) & {"ids", "tokens"}) and not others
 
 
+def _by_attribute(holder: Batch | Row, name: str) -> Any:
+    """What is asked for as an attribute, by its key."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return holder[name]
+    except UnavailableError as error:
+        raise NoStandInError(str(error)) from None
+
+
 class Batch:
     """Columns by key or by attribute, each made when it is first asked for."""
 
@@ -213,12 +223,7 @@ class Batch:
     def __getattr__(self, name: str) -> Any:
         if name in ("batch", "non_tensor_batch", "tensors", "data"):
             return self
-        if name.startswith("__"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except UnavailableError as error:
-            raise NoStandInError(str(error)) from None
+        return _by_attribute(self, name)
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._made[key] = value
@@ -285,12 +290,7 @@ class Row(dict[str, Any]):
         return value
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except UnavailableError as error:
-            raise NoStandInError(str(error)) from None
+        return _by_attribute(self, name)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The entry: it is always there."""
