@@ -11,6 +11,7 @@ from typing import Any
 
 from rlproof.bind.implementation import Implementation, Spec, UnbindableError, raise_for
 from rlproof.bind.sandbox import Sandbox
+from rlproof.faults.model import first_number
 from rlproof.read.names import Slot, is_logp, objective_slot, token_slot, words
 from rlproof.read.targets import FunctionNode, Parameter, Role, Script, Target
 
@@ -72,7 +73,7 @@ class BonusImplementation(Implementation):
             ends.append(
                 self._answer(moved, COEFFICIENT)["value"] - self._answer(moved, 0.0)["value"]
             )
-        slope = _first(with_it["gradient"]) - _first(without["gradient"])
+        slope = first_number(with_it["gradient"]) - first_number(without["gradient"])
         return slope, (ends[0] - ends[1]) / (2 * step)
 
     def _answer(self, values: Any, coefficient: float) -> Spec:
@@ -111,12 +112,6 @@ class BonusImplementation(Implementation):
 
 _NUMBERS = {Slot.CLIP: 0.2, Slot.CLIP_LOW: 0.2, Slot.CLIP_HIGH: 0.2, Slot.BETA: 0.0,
             Slot.TEMPERATURE: 1.0, Slot.CAP: 3.0}  # fmt: skip
-
-
-def _first(nested: Any) -> float:
-    while isinstance(nested, list):
-        nested = nested[0]
-    return float(nested)
 
 
 def _moved(nested: Any, shift: float) -> Any:

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 Value = float | str | list[float]
 
 
+def first_number(nested: Any) -> float:
+    """The first entry of nested lists."""
+    while isinstance(nested, list):
+        nested = nested[0]
+    return float(nested)
+
+
 def rounded(x: float, digits: int = 6) -> float:
     """A number to so many significant digits: what a reader compares, without rounding noise."""
     return float(f"{x:.{digits}g}") + 0.0  # and never −0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from rlproof.faults.model import first_number
 from rlproof.faults.seen import LoopSeen, Place
 from rlproof.probe.loop import Call, LoopObservation, Recorder, Recording
 from rlproof.read.landmarks import called, calls_in, definition, place
@@ -47,13 +48,6 @@ def gap(one: Any, other: Any) -> float:
     if isinstance(one, int | float) and isinstance(other, int | float):
         return abs(one - other)
     return float("inf")
-
-
-def first_number(value: Any) -> float:
-    """The first entry of nested lists."""
-    while isinstance(value, list):
-        value = value[0]
-    return float(value)
 
 
 def _groups(recording: Recording) -> Iterator[list[Call]]:

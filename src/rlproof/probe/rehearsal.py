@@ -15,11 +15,12 @@ from typing import Any
 from rlproof.bind.implementation import UnbindableError
 from rlproof.bind.rehearsal import Run, Stage
 from rlproof.bind.sandbox import Sandbox
+from rlproof.read.calls import defaults
 from rlproof.read.driver import driver, functions, sampler_beside
 from rlproof.read.loop.masks import pad_is_eos
 from rlproof.read.names import Slot, objective_slot
 from rlproof.read.parameters import calls_by_name
-from rlproof.read.targets import FunctionNode, Role, Script
+from rlproof.read.targets import Role, Script
 from rlproof.read.uses import uses
 
 ROWS = 24
@@ -155,19 +156,12 @@ def _numbers(tree: ast.Module) -> list[tuple[str, int]]:
             case ast.keyword(arg=str(name), value=ast.Constant(value=int(value))):
                 found.append((name, value))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                found += _defaults(node)
+                found += [
+                    (name, default.value)
+                    for name, default in defaults(node).items()
+                    if isinstance(default, ast.Constant) and isinstance(default.value, int)
+                ]
     return found
-
-
-def _defaults(node: FunctionNode) -> list[tuple[str, int]]:
-    args = [*node.args.posonlyargs, *node.args.args]
-    pairs = list(zip(args[len(args) - len(node.args.defaults) :], node.args.defaults, strict=True))
-    pairs += [(a, d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d]
-    return [
-        (a.arg, d.value)
-        for a, d in pairs
-        if isinstance(d, ast.Constant) and isinstance(d.value, int)
-    ]
 
 
 def interleavings(settings: Mapping[str, Any], within: list[int]) -> list[list[int]]:

@@ -14,7 +14,8 @@ from rlproof.read.landmarks import called
 
 Uses = dict[str, dict[str, Any]]
 _THROUGH = {"enumerate", "tqdm", "iter", "list", "trange", "track", "reversed", "islice", "cycle"}
-_GIVING = {"sample", "get", "next", "get_batch", "sample_batch", "pop", "popleft", "next_batch"}
+GIVING = {"sample", "get", "next", "get_batch", "sample_batch", "pop", "popleft", "next_batch"}
+"""Methods by which a loader or a buffer gives one batch."""
 _TENSORS = {
     "shape", "size", "dim", "mean", "sum", "std", "view", "reshape", "unsqueeze", "squeeze", "to",
     "float", "detach", "items", "keys", "values", "get", "append", "chunk", "split",
@@ -93,7 +94,7 @@ def _giver(call: ast.Call) -> str:
     """`x` of `next(x)`, `x.sample(…)`."""
     if isinstance(call.func, ast.Name) and call.func.id == "next" and call.args:
         return _name(call.args[0])
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _GIVING:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in GIVING:
         return "" if _is_key(call) else _name(call.func.value)
     return ""
 

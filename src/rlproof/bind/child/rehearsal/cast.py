@@ -14,7 +14,13 @@ from rlproof.bind.child.rehearsal.data import Batch, Data, Loader
 from rlproof.bind.child.rehearsal.policy import policy
 from rlproof.bind.child.rehearsal.recorder import Recorder
 from rlproof.bind.child.rehearsal.sampling import stand_for
-from rlproof.bind.child.rehearsal.settings import COMPLETION, LENGTH, PROMPT, NoStandInError
+from rlproof.bind.child.rehearsal.settings import (
+    COMPLETION,
+    LENGTH,
+    PROMPT,
+    NoStandInError,
+    prompt_ids,
+)
 from rlproof.bind.child.standin import Tensors
 from rlproof.read.names import Slot, objective_slot, words
 
@@ -141,8 +147,6 @@ class Cast:
 
     def _prompts(self, data: Data) -> Any:
         import torch
-
-        from rlproof.bind.child.rehearsal.settings import prompt_ids
 
         self.recorder.used.add("asked")
         numbers = data.prompts()

@@ -27,6 +27,7 @@ from rlproof.bind.child.rehearsal.settings import (
     seed_of,
 )  # fmt: skip
 from rlproof.read.names import Slot, objective_slot, words
+from rlproof.read.uses import GIVING
 
 _ROUNDS = 3  # how often a loader gives something
 _WORDS_OF_IDS = {"ids", "tokens", "sequences", "sequence", "seqs", "labels", "responses"}
@@ -338,7 +339,7 @@ class Loader:
         return self._make(Data(self._recorder, self._given - 1))
 
     def __getattr__(self, name: str) -> Any:
-        if name in _GIVING:
+        if name in GIVING:
             return lambda *_, **__: self._next()
         if name in ("dataset", "sampler"):
             return self
@@ -347,5 +348,4 @@ class Loader:
         raise NoStandInError(f"the stand-in for a loader has no `{name}`")
 
 
-_GIVING = {"sample", "get", "next", "get_batch", "sample_batch", "pop", "popleft", "next_batch"}
 _MUTE = {"set_epoch", "put", "append", "add", "push", "clear", "step"}
